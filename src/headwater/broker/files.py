@@ -1,0 +1,95 @@
+"""The places inside a broker's directory, and what is remembered there between starts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from headwater.broker import process
+from headwater.errors import SetupError
+from headwater.runtime.home import writable_directory
+
+__all__ = ["Files", "State"]
+
+
+@dataclass(frozen=True)
+class State:
+    """What broker.json remembers of the last start."""
+
+    pid: int
+    port: int
+    cluster_id: str
+
+
+@dataclass(frozen=True)
+class Files:
+    """One broker's directory, an absolute path with symbolic links followed."""
+
+    directory: Path
+
+    @classmethod
+    def at(cls, directory: Path) -> Files:
+        """For looking only: nothing is created."""
+        return cls(directory.expanduser().resolve())
+
+    @classmethod
+    def created(cls, directory: Path) -> Files:
+        """For starting: the directory exists afterwards and can be written to."""
+        files = cls.at(directory)
+        if "," in str(files.directory):
+            raise SetupError(
+                f"'{files.directory}' cannot hold a broker.",
+                detail="Kafka reads a comma in the path of its data as the end of the path.",
+                hint="Choose a directory without a comma.",
+            )
+        writable_directory(files.directory)
+        return files
+
+    @property
+    def lock(self) -> Path:
+        return self.directory / ".lock"
+
+    @property
+    def log(self) -> Path:
+        return self.directory / "broker.log"
+
+    @property
+    def properties(self) -> Path:
+        return self.directory / "server.properties"
+
+    @property
+    def data(self) -> Path:
+        return self.directory / "data"
+
+    def is_broker(self, pid: int) -> bool:
+        """Whether this process is alive and runs Kafka with this directory's settings: a reused pid does not."""
+        return process.command_line(pid).endswith(f" kafka.Kafka {self.properties}")
+
+    def cluster_id(self) -> str | None:
+        """The id Kafka wrote when it formatted the data directory; None before that."""
+        try:
+            lines = (self.data / "meta.properties").read_text(encoding="utf-8").splitlines()
+        except OSError:
+            return None
+        return next((line.removeprefix("cluster.id=") for line in lines if line.startswith("cluster.id=")), None)
+
+    def read_state(self) -> State | None:
+        try:
+            return State(**json.loads((self.directory / "broker.json").read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def write_state(self, state: State) -> None:
+        fresh = self.directory / "broker.json.new"
+        fresh.write_text(json.dumps(asdict(state)) + "\n", encoding="utf-8")
+        fresh.replace(self.directory / "broker.json")
+
+    def last_words(self, lines: int = 12) -> str:
+        """The end of the log as a person wants it: without the frames of stack traces."""
+        try:
+            text = self.log.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+        telling = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith(("at ", "... "))]
+        return "\n".join(telling[-lines:])
