@@ -20,6 +20,6 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 
 @pytest.fixture
-def unique_topic() -> UniqueTopic:
-    """Makes a topic name from a readable stem; the topic itself is for the test to create."""
-    return lambda stem="topic": f"{stem}-{uuid.uuid4().hex[:8]}"
+def unique_topic() -> Callable[[str], str]:
+    """Makes a topic name of its own from a readable stem; the topic itself is for the test to create."""
+    return lambda stem: f"{stem}-{uuid.uuid4().hex[:8]}"
