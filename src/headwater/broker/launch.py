@@ -1,4 +1,4 @@
-"""The steps of a start: choose ports, write the settings, format the data directory once, run Kafka, wait until it serves."""
+"""The steps of a start: choose a port, write the settings, format new data, run Kafka, wait until it serves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from headwater.broker import process
 from headwater.broker.files import Files, State
@@ -123,10 +122,8 @@ def _busy(port: int) -> SetupError:
 def _format(files: Files) -> str:
     """Prepare an empty data directory for a new cluster; its id."""
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    command = _java(
-        *_SHORT_LIVED, *_LOGGING, "kafka.tools.StorageTool", "format", "--cluster-id", f"{cluster_id}",
-        "--config", str(files.properties),
-    )
+    arguments = ["kafka.tools.StorageTool", "format", "--cluster-id", cluster_id, "--config", str(files.properties)]
+    command = _java(*_SHORT_LIVED, *_LOGGING, *arguments)
     with files.log.open("ab") as log:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, check=False)
     if done.returncode != 0 or files.cluster_id() is None:
@@ -142,7 +139,7 @@ def wait_until_serving(files: Files, state: State) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while not _serves(state):
         if not files.is_broker(state.pid):
-            raise _died(files, state)
+            raise _died(files)
         if time.monotonic() > deadline:
             raise SetupError(
                 f"The embedded broker did not answer within {_START_SECONDS:.0f} seconds.",
@@ -152,7 +149,7 @@ def wait_until_serving(files: Files, state: State) -> None:
         time.sleep(0.05)
 
 
-def _died(files: Files, state: State) -> Exception:
+def _died(files: Files) -> Exception:
     words = files.last_words()
     if "Address already in use" in words:
         return _PortTaken()

@@ -1,4 +1,4 @@
-"""Processes and ports, as the embedded broker needs them: start detached or supervised, recognise, stop, find a free port."""
+"""Processes and ports, as the embedded broker needs them: start, recognise and stop the one, find the other."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 
 __all__ = ["collect", "command_line", "end", "free_ports", "is_free", "spawn_detached", "spawn_supervised"]
 
+_PROC = Path("/proc/self")  # Linux; elsewhere ps is asked
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
 # Every child of this process by the pid of its JVM. Held so that its pipe stays open and its exit is collected.
@@ -45,12 +46,13 @@ def spawn_supervised(command: list[str], log_file: Path) -> int:
 
 
 def command_line(pid: int) -> str:
-    """How a live process was called, words joined by spaces; empty for one that is gone, or dead and not yet collected."""
-    if sys.platform == "linux":
+    """How a live process was called, words joined by spaces; empty for one that has ended."""
+    if _PROC.is_dir():
         with suppress(OSError):
-            return Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
+            return (_PROC.with_name(str(pid)) / "cmdline").read_bytes().rstrip(b"\0").replace(b"\0", b" ").decode()
         return ""
-    listed = subprocess.run(["ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    ps = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
+    listed = subprocess.run(ps, capture_output=True, text=True, check=False)
     return listed.stdout.strip()
 
 

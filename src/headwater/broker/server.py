@@ -1,7 +1,7 @@
 """Starting, finding and stopping the embedded broker of a directory.
 
-A directory holds one broker: its data, its log (broker.log), its settings (server.properties, written anew at each start) and
-its last pid and port (broker.json). A pid counts only if that process runs Kafka with these very settings.
+A directory holds one broker: its data, its log (broker.log), its settings (server.properties, written anew at each
+start) and its last pid and port (broker.json). A pid counts only if that process runs Kafka with these very settings.
 """
 
 from __future__ import annotations
@@ -68,9 +68,10 @@ class Broker:
     ) -> Broker:
         """The broker of `directory`, started if it is not running, and serving requests when this returns.
 
-        `port` None means the port it had before, else 9092, else any free one; 0 means any free one; another number means
-        exactly that one. `partitions` is the count for topics created without one. With `die_with_parent` the broker ends
-        with this process, however that ends; without, it runs until it is stopped.
+        `port` None means the port it had before, else 9092, else any free one; 0 means any free one; another number
+        means exactly that one. `extra_properties` go into server.properties, for this start only. `partitions` is the
+        count for topics created without one. With `die_with_parent` the broker ends with this process, however that
+        ends; without, it runs until it is stopped.
         """
         files = Files.created(directory or cls.default_directory())
         plan = Launch(files, port, partitions, die_with_parent, tuple(jvm_options), extra_properties or {})

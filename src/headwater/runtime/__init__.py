@@ -1,1 +1,1 @@
-"""Everything that runs: Spark sessions and jars, lowering of plans, the keyed-operator host, jobs. No SQL is parsed here."""
+"""Everything that runs: Spark sessions, jars, lowering of plans, the keyed-operator host, jobs. Parses no SQL."""

@@ -1,4 +1,4 @@
-"""Where Headwater keeps what it fetches and what its embedded broker stores: $HEADWATER_HOME, else ~/.cache/headwater."""
+"""Where Headwater keeps fetched jars and the embedded broker's data: $HEADWATER_HOME, else ~/.cache/headwater."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def writable_directory(path: Path) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise _not_writable(path, error.strerror) from error
+        raise _not_writable(path, error.strerror or str(error)) from error
     if not os.access(path, os.W_OK | os.X_OK):
         raise _not_writable(path, "Permission denied")
     return path

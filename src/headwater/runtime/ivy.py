@@ -82,7 +82,9 @@ def _ivy_jar() -> Path:
 
 def _run(command: list[str], on_line: Callable[[str], None]) -> tuple[int, list[str]]:
     lines: list[str] = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as ivy:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    ) as ivy:
         assert ivy.stdout is not None
         for line in ivy.stdout:
             lines.append(line.rstrip("\n"))

@@ -1,7 +1,7 @@
 """The jars Spark and the embedded broker need beyond PySpark: fetched once, checked against pinned checksums, cached.
 
-Each configuration of ivy.xml has one directory under $HEADWATER_HOME/jars. It appears by one rename when all its files are
-there and verified, so a directory that exists is whole, and finding it costs no JVM and no hashing.
+Each configuration of ivy.xml has one directory under $HEADWATER_HOME/jars. It appears by one rename when all its files
+are there and verified, so a directory that exists is whole, and finding it costs no JVM and no hashing.
 """
 
 from __future__ import annotations

@@ -68,7 +68,9 @@ def _find_launcher() -> tuple[Path, str]:
         return launcher, "by JAVA_HOME"
     on_path = shutil.which("java")
     if on_path is None:
-        raise SetupError("Java was not found.", detail="JAVA_HOME is not set, and no 'java' is on the PATH.", hint=_HINT)
+        raise SetupError(
+            "Java was not found.", detail="JAVA_HOME is not set, and no 'java' is on the PATH.", hint=_HINT
+        )
     return Path(on_path), "on the PATH"
 
 
@@ -91,5 +93,7 @@ def _version_reported(command: Path) -> str:
         said = str(error)
     match = re.search(r'version "(\d[^"]*)"', said)
     if match is None:
-        raise SetupError(f"'{command}' does not work as Java.", detail=f"'java -version' said: {said[:500]}", hint=_HINT)
+        raise SetupError(
+            f"'{command}' does not work as Java.", detail=f"'java -version' said: {said[:500]}", hint=_HINT
+        )
     return match.group(1)

@@ -7,7 +7,7 @@ ivy.xml and read the difference before committing it.
 from __future__ import annotations
 
 import hashlib
-import xml.etree.ElementTree as ElementTree
+import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -46,7 +46,7 @@ def pinned(conf: str) -> Pins:
 
 def coordinates(conf: str) -> list[str]:
     """What ivy.xml asks for under `conf`, as group:artifact:version."""
-    found = ElementTree.parse(IVY_FILE).getroot().iter("dependency")
+    found = ET.parse(IVY_FILE).getroot().iter("dependency")
     return [
         f"{dependency.get('org')}:{dependency.get('name')}:{dependency.get('rev')}"
         for dependency in found
@@ -67,7 +67,7 @@ def _rewrite() -> None:
 
     from headwater.runtime import ivy
 
-    root = ElementTree.parse(IVY_FILE).getroot()
+    root = ET.parse(IVY_FILE).getroot()
     lines = []
     for conf in [str(element.get("name")) for element in root.iter("conf")]:
         with tempfile.TemporaryDirectory() as scratch:

@@ -1,0 +1,1 @@
+"""Flink-style SQL over Kafka topics, run as Spark Structured Streaming jobs."""
