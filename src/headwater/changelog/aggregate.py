@@ -1,0 +1,168 @@
+"""GROUP BY that can take rows back, exactly.
+
+Every aggregate is made of accumulators, which the JVM has already multiplied by the row's weight (+1 came, -1 went) and,
+where it could, summed per group. A step adds them to the stored ones and emits the groups whose *result* changed: +I for
+a new group, -U/+U for a changed one, -D for one whose last row went.
+
+    COUNT         a sum of weights                SUM, AVG      a weighted sum and the number of non-null values
+    MIN, MAX      of inserts: the best so far     DISTINCT, and MIN, MAX that lose rows: a `Multiset`
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.changelog.accumulate import Accumulator, add, reduce_rows
+from headwater.changelog.columns import Bools, Ints, concat, constant, equal_rows, flat, widen
+from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, KIND_TYPE, UPDATE_AFTER, UPDATE_BEFORE
+from headwater.changelog.multiset import Multiset
+from headwater.changelog.operator import State
+from headwater.changelog.results import Result
+from headwater.changelog.state import TableSpec
+
+__all__ = ["ROWS", "Aggregate", "Extreme"]
+
+ROWS = "__n"
+"""The number of rows in a group: an accumulator every aggregate has."""
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """MIN or MAX kept by rescanning `multiset` when the best value has gone; `accumulator` holds the best."""
+
+    accumulator: str
+    multiset: str
+    function: str  # min or max
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """Input columns: HASH of the groups, the groups, ROWS, the accumulators; and for each multiset its columns.
+
+    `distinct` are accumulators computed from a multiset's transitions: they name it in `Accumulator.multiset`.
+    """
+
+    groups: pa.Schema
+    accumulators: tuple[Accumulator, ...]
+    results: tuple[Result, ...]
+    before: bool
+    multisets: tuple[Multiset, ...] = ()
+    extremes: tuple[Extreme, ...] = field(default=())
+
+    @property
+    def tables(self) -> tuple[TableSpec, ...]:
+        values = pa.schema([(ROWS, pa.int64()), *((a.name, a.type) for a in self.accumulators)])
+        return (TableSpec("groups", self.groups, values), *(m.spec for m in self.multisets))
+
+    @property
+    def output(self) -> pa.Schema:
+        return pa.schema([*self.groups, *((r.name, r.type) for r in self.results), pa.field(KIND, KIND_TYPE)])
+
+    def step(self, state: State, rows: pa.Table) -> pa.Table:
+        """1. Reduce the batch to one row per group. 2. Run the multisets. 3. Add to what is stored. 4. Rescan extremes
+        that were lost. 5. Store. 6. Emit what changed."""
+        names = self.groups.names
+        plain = [a for a in self.accumulators if not a.multiset]
+        batch = reduce_rows(rows, [HASH, *names], [Accumulator(ROWS, pa.int64(), "sum"), *plain])  # 1
+        batch, moved = self._run_multisets(state, rows, batch)  # 2
+        groups = [flat(batch, n) for n in names]
+        hashes: Ints = flat(batch, HASH).to_numpy()
+        found = state["groups"].lookup(hashes, groups)
+        count = len(hashes)
+        new = {ROWS: add(flat(found.values, ROWS), flat(batch, ROWS), "sum")}  # 3
+        for a in self.accumulators:
+            new[a.name] = add(flat(found.values, a.name), flat(batch, a.name), a.function)
+        for extreme in self.extremes:  # 4
+            new[extreme.accumulator] = self._extreme(state, extreme, moved, found.values, batch)
+        alive: Bools = new[ROWS].to_numpy() > 0
+        old = {name: flat(found.values, name) for name in new}
+        old_results, new_results = self._results(old, count), self._results(new, count)
+        self._store(state, hashes, groups, old, new, found.hit, alive)  # 5
+        same = equal_rows(old_results, new_results, count)
+        return self._changes(groups, old_results, new_results, found.hit, alive, same)  # 6
+
+    def _run_multisets(
+        self, state: State, rows: pa.Table, batch: pa.Table
+    ) -> tuple[pa.Table, dict[str, pa.Table]]:
+        """Append the accumulators that count transitions to `batch`; also answer with the transitions themselves."""
+        moved: dict[str, pa.Table] = {}
+        for multiset in self.multisets:
+            transitions = multiset.apply(state[multiset.name], rows)
+            moved[multiset.name] = transitions
+            for a in (a for a in self.accumulators if a.multiset == multiset.name):
+                batch = batch.append_column(a.name, a.from_transitions(transitions, multiset, batch, self.groups.names))
+        return batch, moved
+
+    def _extreme(
+        self, state: State, extreme: Extreme, moved: dict[str, pa.Table], stored: pa.Table, batch: pa.Table
+    ) -> pa.Array:
+        """Best of the stored and the appeared values, unless the stored one disappeared: then look at all values."""
+        multiset = next(m for m in self.multisets if m.name == extreme.multiset)
+        transitions = moved[multiset.name]
+        weights = transitions.column(multiset.weight)
+        names, value = self.groups.names, multiset.value.name
+        reduction = Accumulator(value, multiset.value.type, extreme.function)
+        best = reduction.best(transitions.filter(pc.greater(weights, 0)), batch, names)
+        lost = reduction.best(transitions.filter(pc.less(weights, 0)), batch, names)
+        current = flat(stored, extreme.accumulator)
+        answer = add(current, best, extreme.function)
+        stale = np.flatnonzero(pc.fill_null(pc.equal(current, lost), False).to_numpy(zero_copy_only=False))
+        if not len(stale):
+            return answer
+        index = pa.array(stale)
+        groups = [flat(batch, n).take(index) for n in names]
+        hashes = flat(batch, HASH).to_numpy()[stale]
+        rescanned = multiset.extremes(state[multiset.name], groups, hashes, extreme.function)
+        mask = np.zeros(len(answer), dtype=np.bool_)
+        mask[stale] = True
+        return pc.replace_with_mask(answer, pa.array(mask), rescanned.cast(answer.type))
+
+    def _results(self, accumulators: dict[str, pa.Array], count: int) -> list[pa.Array]:
+        return [r.compute(accumulators, count) for r in self.results]
+
+    def _store(
+        self,
+        state: State,
+        hashes: Ints,
+        groups: list[pa.Array],
+        old: dict[str, pa.Array],
+        new: dict[str, pa.Array],
+        hit: Bools,
+        alive: Bools,
+    ) -> None:
+        names = [ROWS, *(a.name for a in self.accumulators)]
+        same = equal_rows([old[n] for n in names], [new[n] for n in names], len(hashes))
+        changed = np.where(alive, ~(hit & same), hit)
+        index = pa.array(np.flatnonzero(changed))
+        keys = [g.take(index) for g in groups]
+        state["groups"].write(hashes[changed], keys, [new[n].take(index) for n in names], ~alive[changed])
+
+    def _changes(
+        self,
+        groups: list[pa.Array],
+        old: list[pa.Array],
+        new: list[pa.Array],
+        hit: Bools,
+        alive: Bools,
+        same: Bools,
+    ) -> pa.Table:
+        changed = hit & alive & ~same
+        parts = [
+            self._part(groups, new, ~hit & alive, INSERT),
+            self._part(groups, new, changed, UPDATE_AFTER),
+            self._part(groups, old, hit & ~alive, DELETE),
+        ]
+        if self.before:
+            parts.insert(0, self._part(groups, old, changed, UPDATE_BEFORE))
+        return concat(parts)
+
+    def _part(self, groups: list[pa.Array], results: list[pa.Array], where: Bools, kind: int) -> pa.Table:
+        index = pa.array(np.flatnonzero(where))
+        columns = [c.take(index) for c in (*groups, *results)]
+        schema = widen(self.output)
+        columns = [c.cast(f.type) for c, f in zip(columns, schema, strict=False)]
+        return pa.table([*columns, constant(kind, len(index), KIND_TYPE)], schema=schema)

@@ -1,0 +1,80 @@
+"""How often each value occurs in its group.
+
+DISTINCT aggregates, and MIN and MAX over input that takes rows back, keep one such table per argument. A step turns
+weights (+1 row came, -1 row went) into transitions: +1 where a value appeared, -1 where its last occurrence went.
+
+The upper half of a row's hash comes from the group, the lower half from the value, so that all values of a group lie
+side by side in every layer and can be scanned when its smallest or largest value has gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.changelog.columns import Ints, constant, flat
+from headwater.changelog.state import StateTable, TableSpec
+
+__all__ = ["Multiset", "prefix"]
+
+COUNT = "__count"
+
+
+def prefix(hashes: Ints) -> Ints:
+    """The part of a hash that all values of one group share."""
+    shared: Ints = hashes >> 32
+    return shared
+
+
+@dataclass(frozen=True)
+class Multiset:
+    """`value` is an input column, `weight` and `hash_` the input columns with its weight and its hash."""
+
+    name: str
+    groups: pa.Schema
+    value: pa.Field
+    weight: str
+    hash_: str
+
+    @property
+    def spec(self) -> TableSpec:
+        return TableSpec(self.name, pa.schema([*self.groups, self.value]), pa.schema([(COUNT, pa.int64())]))
+
+    def apply(self, table: StateTable, rows: pa.Table) -> pa.Table:
+        """Count the rows in; answer with groups, value and `weight` (+1 appeared, -1 disappeared)."""
+        names = [*self.groups.names, self.value.name]
+        used = rows.filter(pc.not_equal(rows.column(self.weight), 0)).select([self.hash_, *names, self.weight])
+        net = used.group_by([self.hash_, *names], use_threads=False).aggregate([(self.weight, "sum")])
+        net = net.filter(pc.not_equal(net.column(f"{self.weight}_sum"), 0)).combine_chunks()
+        hashes = flat(net, self.hash_).to_numpy()
+        keys = [flat(net, name) for name in names]
+        found = table.lookup(hashes, keys)
+        before = np.where(found.hit, pc.fill_null(flat(found.values, COUNT), 0).to_numpy(), 0)
+        after = before + flat(net, f"{self.weight}_sum").to_numpy()
+        table.write(hashes, keys, [pa.array(after)], after == 0)
+        moved = np.sign(after).clip(0) - np.sign(before).clip(0)
+        transitions = net.select(names).append_column(self.weight, pa.array(moved))
+        return transitions.filter(pa.array(moved != 0)).combine_chunks()
+
+    def extremes(self, table: StateTable, groups: Sequence[pa.Array], hashes: Ints, function: str) -> pa.Array:
+        """MIN or MAX of each group, from all its values; NULL for a group without any."""
+        asked = pa.table([*groups, pa.array(np.arange(len(hashes)))], names=[*self.groups.names, "__group"])
+        values = table.scan_prefix(np.unique(prefix(hashes)))
+        names = self.groups.names
+        if names:
+            best = values.select([*names, self.value.name]).group_by(names, use_threads=False)
+            answer = best.aggregate([(self.value.name, function)])
+            return _align(asked, answer, names, f"{self.value.name}_{function}")
+        best_value = getattr(pc, function)(values.column(self.value.name))
+        return constant(best_value.as_py(), len(hashes), flat(values, self.value.name).type)
+
+
+def _align(asked: pa.Table, answer: pa.Table, names: Sequence[str], column: str) -> pa.Array:
+    """`answer`'s column in the order of `asked`. NULL is a group like any other, which a join would not match."""
+    position = {key: row for row, key in enumerate(zip(*(answer.column(n).to_pylist() for n in names), strict=True))}
+    rows = [position.get(key) for key in zip(*(asked.column(n).to_pylist() for n in names), strict=True)]
+    return flat(answer, column).take(pa.array(rows, pa.int64()))

@@ -1,0 +1,80 @@
+"""Upserts in, exact changes out.
+
+The input says, per key, "this is the row now" or "the key is gone". The state is the last row of every key, so the
+output knows what was there before: +I for a new key, -U/+U for a changed row, -D with the full old row for a delete.
+A row equal to the last one, and the delete of an unknown key, give nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.changelog.columns import Bools, concat, constant, equal_rows, flat, last_rows, widen
+from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, KIND_TYPE, UPDATE_AFTER, UPDATE_BEFORE
+from headwater.changelog.operator import State
+from headwater.changelog.state import Found, TableSpec
+
+__all__ = ["ORDER", "PARTITION", "OFFSET", "Normalize"]
+
+ORDER, PARTITION, OFFSET = "__ts", "__partition", "__offset"
+"""Where a message stood: offsets order one partition; the record's time orders the same key across partitions."""
+
+
+@dataclass(frozen=True)
+class Normalize:
+    """`keys` and `values` are the columns; with `before`, an update is the pair -U, +U instead of +U alone."""
+
+    keys: pa.Schema
+    values: pa.Schema
+    before: bool
+
+    @property
+    def tables(self) -> tuple[TableSpec, ...]:
+        return (TableSpec("rows", self.keys, self.values),)
+
+    @property
+    def output(self) -> pa.Schema:
+        return pa.schema([*self.keys, *self.values, pa.field(KIND, KIND_TYPE)])
+
+    def step(self, state: State, rows: pa.Table) -> pa.Table:
+        table = state["rows"]
+        rows = self._latest(rows)
+        keys = [flat(rows, name) for name in self.keys.names]
+        values = [flat(rows, name) for name in self.values.names]
+        hashes = flat(rows, HASH).to_numpy()
+        kinds = flat(rows, KIND).to_numpy()
+        found = table.lookup(hashes, keys)
+        gone: Bools = (kinds == DELETE) | (kinds == UPDATE_BEFORE)
+        same = equal_rows([flat(found.values, n) for n in self.values.names], values, len(hashes))
+        changed: Bools = np.where(gone, found.hit, ~(found.hit & same))
+        index = pa.array(np.flatnonzero(changed))
+        table.write(hashes[changed], [k.take(index) for k in keys], [v.take(index) for v in values], gone[changed])
+        return self._changes(rows, found, gone, changed)
+
+    def _latest(self, rows: pa.Table) -> pa.Table:
+        names = self.keys.names
+        rows = last_rows(rows, [HASH, *names, PARTITION], [OFFSET])
+        return last_rows(rows, [HASH, *names], [ORDER, PARTITION])
+
+    def _changes(self, rows: pa.Table, found: Found, gone: Bools, changed: Bools) -> pa.Table:
+        parts = [
+            self._part(rows, None, changed & ~gone & ~found.hit, INSERT),
+            self._part(rows, None, changed & ~gone & found.hit, UPDATE_AFTER),
+            self._part(rows, found, changed & gone, DELETE),
+        ]
+        if self.before:
+            parts.insert(0, self._part(rows, found, changed & ~gone & found.hit, UPDATE_BEFORE))
+        return concat(parts)
+
+    def _part(self, rows: pa.Table, old: Found | None, where: Bools, kind: int) -> pa.Table:
+        """Rows at `where`, with new values, or with the old ones if `old` is given."""
+        index = pa.array(np.flatnonzero(where))
+        values = rows if old is None else old.values
+        columns = [flat(rows, n).take(index) for n in self.keys.names]
+        columns += [flat(values, n).take(index) for n in self.values.names]
+        schema = widen(self.output)
+        columns.append(constant(kind, len(index), KIND_TYPE))
+        return pa.table(columns, schema=schema)

@@ -1,0 +1,63 @@
+"""From accumulators to the values a query shows, by Flink's result types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.errors import JobError
+
+__all__ = ["Result"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """`function` is COUNT, SUM, AVG, MIN or MAX; `value` and `count` name accumulators."""
+
+    name: str
+    type: pa.DataType
+    function: str
+    value: str
+    count: str = ""
+
+    def compute(self, accumulators: Mapping[str, pa.Array], rows: int) -> pa.Array:
+        value = accumulators[self.value]
+        if self.function == "COUNT":
+            return pc.fill_null(value, 0).cast(self.type)
+        if self.function in {"MIN", "MAX"}:
+            return value.cast(self.type)
+        count = pc.fill_null(accumulators[self.count], 0)
+        some = pc.greater(count, 0)
+        if self.function == "SUM":
+            return self._narrow(pc.if_else(some, value, pa.scalar(None, value.type)))
+        return self._average(value, count, some)
+
+    def _average(self, value: pa.Array, count: pa.Array, some: pa.Array) -> pa.Array:
+        if pa.types.is_decimal(self.type):
+            return self._decimal_average(value, count)
+        divisor = pc.if_else(some, count, pa.scalar(1, pa.int64()))
+        quotient = pc.divide(value, divisor.cast(value.type))
+        return self._narrow(pc.if_else(some, quotient, pa.scalar(None, value.type)))
+
+    def _decimal_average(self, value: pa.Array, count: pa.Array) -> pa.Array:
+        unit = Decimal(1).scaleb(-self.type.scale)
+        answers: list[Decimal | None] = []
+        with localcontext() as context:
+            context.prec = 76
+            for total, n in zip(value.to_pylist(), count.to_pylist(), strict=True):
+                answers.append((total / n).quantize(unit, ROUND_HALF_UP) if total is not None and n > 0 else None)
+        return pa.array(answers, self.type)
+
+    def _narrow(self, column: pa.Array) -> pa.Array:
+        try:
+            return column.cast(self.type)
+        except pa.ArrowInvalid as error:
+            raise JobError(
+                f"The result of {self.function} does not fit into {self.type}.",
+                detail=str(error),
+                hint=f"{self.function} has the type of its argument; cast the argument to a wider type.",
+            ) from error
