@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from headwater.broker import process
+from headwater.broker.archive import archive_options
 from headwater.broker.files import Files, State
 from headwater.broker.properties import Layout, render, server_properties
 from headwater.errors import SetupError
@@ -30,6 +31,8 @@ _LOGGING = (
     f"{_LOGGER}showThreadName=false",
     f"{_LOGGER}defaultLogLevel=warn",
     f"{_LOGGER}log.kafka.server.KafkaRaftServer=info",
+    f"{_LOGGER}log.org.apache.kafka.controller.QuorumController=error",  # warns at every start
+    f"{_LOGGER}log.org.apache.kafka.clients.NetworkClient=error",  # warns at every stop
 )
 _HEAP = ("-Xms128m", "-Xmx512m")
 # for the formatter, which lives for a second: spend no time on compiling well
@@ -95,7 +98,7 @@ def _launch_on(plan: Launch, port: int) -> State:
 def _java(*arguments: str) -> list[str]:
     """The command line of a JVM with Kafka on its classpath."""
     classpath = broker_jars()[0].parent / "*"
-    return [str(check_java().command), "-cp", str(classpath), *arguments]
+    return [str(check_java().command), *archive_options(), "-cp", str(classpath), *arguments]
 
 
 def _choose_port(plan: Launch) -> int:

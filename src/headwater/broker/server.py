@@ -48,6 +48,11 @@ class Broker:
         return self._state.cluster_id
 
     @property
+    def started_here(self) -> bool:
+        """False for a broker that was already running when it was asked for."""
+        return self._started_here
+
+    @property
     def log_file(self) -> Path:
         return Files(self.directory).log
 
