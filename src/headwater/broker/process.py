@@ -14,6 +14,7 @@ from pathlib import Path
 __all__ = ["collect", "command_line", "end", "free_ports", "is_free", "spawn_detached", "spawn_supervised"]
 
 _PROC = Path("/proc/self")  # Linux; elsewhere ps is asked
+_RECOGNISABLE_SECONDS = 2.0
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
 # Every child of this process by the pid of its JVM. Held so that its pipe stays open and its exit is collected.
@@ -26,8 +27,7 @@ def spawn_detached(command: list[str], log_file: Path) -> int:
         child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
         )
-    _children[child.pid] = child
-    return child.pid
+    return _adopt(child.pid, child)
 
 
 def spawn_supervised(command: list[str], log_file: Path) -> int:
@@ -40,8 +40,15 @@ def spawn_supervised(command: list[str], log_file: Path) -> int:
         start_new_session=True,
     )
     assert supervisor.stdout is not None
-    pid = int(supervisor.stdout.readline())
-    _children[pid] = supervisor
+    return _adopt(int(supervisor.stdout.readline()), supervisor)
+
+
+def _adopt(pid: int, child: subprocess.Popen[bytes]) -> int:
+    """Remember a child. For a moment after it starts a process has no command line; wait until it can be recognised."""
+    _children[pid] = child
+    deadline = time.monotonic() + _RECOGNISABLE_SECONDS
+    while not command_line(pid) and child.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.001)
     return pid
 
 

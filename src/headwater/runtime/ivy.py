@@ -27,11 +27,7 @@ _JVM_OPTIONS = (
     "-Dsun.net.client.defaultConnectTimeout=20000",
     "-Dsun.net.client.defaultReadTimeout=60000",
 )
-_CAUSES = re.compile(
-    r"UnknownHost|Connection refused|Connect(ion)? timed out|Read timed out|No route to host|SSL|PKIX|unreachable"
-    r"|access error|ParseException|FileNotFoundException|HTTP response code|problem while downloading|could not parse",
-    re.IGNORECASE,
-)
+_CAUSE = re.compile(r"access error|Host \S+ not found|Exception|problem while downloading|HTTP response")
 
 
 def retrieve(conf: str, *, target: Path, ivy_cache: Path, on_line: Callable[[str], None]) -> None:
@@ -98,15 +94,15 @@ def _unreachable(conf: str, lines: list[str]) -> SetupError:
         for line in lines
         for org, name, revision in re.findall(r":: ([^#\s]+)#([^;\s]+);([^:!\s]+)[:!]", line)
     )
-    causes = dict.fromkeys(line.strip() for line in lines if _CAUSES.search(line))
-    detail = [f"Missing: {', '.join(missing) or ', '.join(coordinates(conf))}"]
-    detail += [f"Ivy said: {cause[:300]}" for cause in list(causes)[:3]]
+    detail = [f"Missing: {module}" for module in missing or coordinates(conf)]
+    detail += [f"Ivy said: {line.strip()[:300]}" for line in lines if _CAUSE.search(line)][:1]
     return SetupError(
         f"The jars of '{conf}' could not be fetched.",
         detail="\n".join(detail),
         hint=(
-            "Check the network. Behind a proxy or a mirror, set HEADWATER_IVY_SETTINGS to an ivysettings.xml, or "
-            "JAVA_TOOL_OPTIONS=-Dhttps.proxyHost=…; without a network, run 'headwater fetch' on a connected machine "
-            "and copy its $HEADWATER_HOME (default ~/.cache/headwater) here."
+            "Is this machine online? Behind a mirror, set HEADWATER_IVY_SETTINGS to an ivysettings.xml; behind a "
+            "proxy, set JAVA_TOOL_OPTIONS='-Dhttps.proxyHost=… -Dhttps.proxyPort=…'.\n"
+            "      To work without a network, run 'headwater fetch' on a connected machine and copy its "
+            "$HEADWATER_HOME (default ~/.cache/headwater)."
         ),
     )
