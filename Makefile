@@ -22,6 +22,7 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.packages: requirements.lock $(VENV)/.python
+	@echo "Installing the packages of requirements.lock; the first time takes a minute or two."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	@touch $@
 
