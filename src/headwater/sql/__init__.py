@@ -1,1 +1,1 @@
-"""The SQL front end: text to statements. It knows Flink's grammar and types, and nothing of catalogs, plans or Spark."""
+"""The SQL front end: text to statements, and the types. It knows nothing of catalogs, plans or running jobs."""

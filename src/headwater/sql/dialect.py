@@ -6,7 +6,7 @@ How the trees look (what the rest of Headwater may rely on):
     COUNT SUM AVG MIN MAX ROW_NUMBER RANK DENSE_RANK     exp.Count, exp.Sum, …; DISTINCT is exp.Distinct inside
     CURRENT_TIMESTAMP …   exp.Anonymous without arguments (also CURRENT_DATE, CURRENT_TIME, LOCALTIME, LOCALTIMESTAMP)
     CAST, TRY_CAST        exp.Cast, exp.TryCast; `to_type(node.args["to"])` is the SqlType
-    DATE '…', TIME '…', TIMESTAMP '…'    exp.Cast of a string literal to exactly that type, TIMESTAMP(3) for three digits
+    DATE '…', TIME '…', TIMESTAMP '…'    exp.Cast of a string literal to its exact type: TIMESTAMP(3) for three digits
     INTERVAL '1:30' MINUTE TO SECOND     exp.Interval(this=Literal, unit=Var | IntervalSpan); `interval_amount(node)`
     TRIM, EXTRACT, CEIL, FLOOR           exp.Trim(this, expression, position), exp.Extract, exp.Ceil/Floor(this, to=Var)
     SUBSTRING, POSITION, OVERLAY         exp.Anonymous with plain arguments, in the order of the words
@@ -27,35 +27,95 @@ Places: `meta["start"]` and `meta["end"]` are offsets into the parsed text; `scr
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect, NormalizationStrategy
+from sqlglot.errors import TokenError
+from sqlglot.tokens import Token
 
+from headwater.errors import SqlError
 from headwater.sql.parse_literals import interval_amount
-from headwater.sql.parse_functions import FunctionParser as FlinkParser
-from headwater.sql.parse_tokens import FlinkTokenizer
-from headwater.sql.parse_types import to_type
+from headwater.sql.parse_queries import QueryParser
+from headwater.sql.parse_source import Script
+from headwater.sql.parse_tables import table_options
+from headwater.sql.parse_tokens import FlinkTokenizer, SyntaxProblem
+from headwater.sql.parse_types import data_type_node, to_type
+from headwater.sql.types import SqlType
 
-__all__ = ["Flink", "FlinkParser", "interval_amount", "name_path", "to_type"]
+__all__ = [
+    "Flink",
+    "FlinkParser",
+    "data_type_node",
+    "interval_amount",
+    "name_path",
+    "parse_expression",
+    "parse_query",
+    "parse_type",
+    "table_options",
+    "to_type",
+]
+
+_T = TypeVar("_T")
+
+
+class FlinkParser(QueryParser):
+    """All layers together."""
 
 
 class Flink(Dialect):
     NORMALIZATION_STRATEGY = NormalizationStrategy.CASE_SENSITIVE
     NULL_ORDERING = "nulls_are_small"
+    TYPED_DIVISION = True
+    INDEX_OFFSET = 0
 
     Tokenizer = FlinkTokenizer
     Parser = FlinkParser
 
 
-def parse_expression(text: str) -> exp.Expr:
-    p = FlinkParser(dialect=Flink)
-    p.load(Flink().tokenize(text), text)
-    node = p.expression_here()
-    p.expect_end()
-    return node
+def tokenize(script: Script) -> list[Token]:
+    try:
+        return Flink().tokenize(script.sql)
+    except TokenError as error:
+        raise SqlError("The script cannot be read", script=script.name, detail=str(error.__cause__)) from None
+
+
+def parsed(script: Script, tokens: list[Token], rule: Callable[[FlinkParser], _T]) -> _T:
+    """What `rule` makes of all these tokens."""
+    parser = FlinkParser(dialect=Flink)
+    parser.load(tokens, script.sql)
+    try:
+        result = rule(parser)
+        parser.expect_end()
+        return result
+    except SyntaxProblem as problem:
+        raise script.error(problem) from None
+    except RecursionError:
+        first = tokens[0]
+        raise script.error(SyntaxProblem("The statement is nested too deeply", first.start, first.end + 1)) from None
+
+
+def parse_expression(text: str, name: str = "") -> exp.Expr:
+    """One expression, or a SqlError."""
+    script = Script(text, name)
+    return parsed(script, tokenize(script), lambda parser: parser.expression_here())
+
+
+def parse_query(text: str, name: str = "") -> exp.Expr:
+    """One query without a `;`, or a SqlError."""
+    script = Script(text, name)
+    return parsed(script, tokenize(script), lambda parser: parser.query())
+
+
+def parse_type(text: str, name: str = "") -> SqlType:
+    """One type, as in a column's definition, or a SqlError."""
+    script = Script(text, name)
+    return parsed(script, tokenize(script), lambda parser: parser.data_type())
 
 
 def name_path(node: exp.Expr) -> list[exp.Identifier]:
-    """The names of `a.b.c`, first one first."""
+    """The names of `a.b.c`, first one first. A `*` at the end is left out."""
     if isinstance(node, exp.Dot):
         return [*name_path(node.this), node.expression]
-    return list(node.parts)
+    return [part for part in (node.parts if isinstance(node, exp.Column) else []) if isinstance(part, exp.Identifier)]

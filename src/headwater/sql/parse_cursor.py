@@ -41,7 +41,7 @@ def described(token: Token) -> str:
     if token.token_type == DOUBLE_QUOTED:
         return f'"{token.text}"'
     if token.token_type == HINT_START:
-        return "a hint"
+        return "the hint"
     return f"'{token.text}'"
 
 
@@ -113,10 +113,10 @@ class Cursor(Parser):
 
     def raise_error(self, message: str, token: Token = SENTINEL_NONE) -> None:
         """sqlglot's own complaints, in our words."""
-        if message.startswith(("Required argument", "Expected table name")):
-            self.fail_expected("an expression" if message.startswith("Required") else "a table", hint="")
+        if message.startswith("Required"):
+            self.fail_expected("an expression")
         if message.startswith(("Expecting ", "Expected ")):
-            self.fail_expected(message.split(" ", 1)[1], hint="")
+            self.fail_expected(message.split(" ", 1)[1])
         if message.startswith("Invalid expression"):
             self.expect_end()
         self.fail(message, at=token or None)

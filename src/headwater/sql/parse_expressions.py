@@ -1,7 +1,7 @@
 """Expressions: what an operand is, what may follow it, and the predicates.
 
-Operators and their precedence are sqlglot's; the tables below leave only those that Flink has. Functions are read in
-`parse_functions`.
+Operators are sqlglot's; the tables below leave only those that Flink has, on the levels where Calcite has them (`||`
+beside `*`, all comparisons on one level, IS below them). Functions are read in `parse_functions`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from sqlglot import exp
-from sqlglot.parser import Parser, binary_range_parser
+from sqlglot.parser import IsPredicatePrecedence, Parser, binary_range_parser
 from sqlglot.tokens import TokenType
 
 from headwater.sql.parse_cursor import place
@@ -28,21 +28,30 @@ class ExpressionParser(LiteralParser):
     UNARY_PARSERS: ClassVar[dict[TokenType, Any]] = {
         key: Parser.UNARY_PARSERS[key] for key in (TokenType.PLUS, TokenType.DASH, TokenType.NOT)
     }
-    EQUALITY: ClassVar[dict[TokenType, Any]] = {TokenType.EQ: exp.EQ, TokenType.NEQ: exp.NEQ}
-    BITWISE: ClassVar[dict[TokenType, Any]] = {}
+    IS_PREDICATE_PRECEDENCE: ClassVar[IsPredicatePrecedence] = IsPredicatePrecedence.LOW
+    EQUALITY: ClassVar[dict[TokenType, Any]] = {
+        TokenType.EQ: exp.EQ,
+        TokenType.NEQ: exp.NEQ,
+        TokenType.GT: exp.GT,
+        TokenType.GTE: exp.GTE,
+        TokenType.LT: exp.LT,
+        TokenType.LTE: exp.LTE,
+    }
+    COMPARISON: ClassVar[dict[TokenType, Any]] = {}
     TERM: ClassVar[dict[TokenType, Any]] = {TokenType.DASH: exp.Sub, TokenType.PLUS: exp.Add}
     FACTOR: ClassVar[dict[TokenType, Any]] = {
         TokenType.STAR: exp.Mul,
         TokenType.SLASH: exp.Div,
         TokenType.MOD: exp.Mod,
+        TokenType.DPIPE: exp.DPipe,
     }
-    ASSIGNMENT: ClassVar[dict[TokenType, type[exp.Expr]]] = {}
     PLACEHOLDER_PARSERS: ClassVar[dict[TokenType, Any]] = {}
 
     def _parse_unary(self) -> exp.Expr | None:
         token = self.here
         if self._match_set(self.UNARY_PARSERS):
-            return place(self.UNARY_PARSERS[self.before.token_type](self), token)
+            node: exp.Expr | None = self.UNARY_PARSERS[self.before.token_type](self)
+            return place(node, token)
         operand = self._operand()
         return self._parse_column_ops(place(operand, token)) if operand is not None else None
 
@@ -53,9 +62,6 @@ class ExpressionParser(LiteralParser):
             return literal
         if kind == TokenType.L_PAREN:
             return self._parse_paren()
-        if kind == TokenType.STAR:
-            self.skip()
-            return exp.Star()
         if kind == TokenType.CASE:
             self.skip()
             return self._parse_case()
@@ -64,7 +70,7 @@ class ExpressionParser(LiteralParser):
         if kind == TokenType.ROW and self._next.token_type == TokenType.L_PAREN:
             self.skip()
             return exp.Struct(expressions=self.comma_separated(self.expression_here))
-        if kind == TokenType.VAR and self._next.token_type == TokenType.L_BRACKET and token.text.upper() in ("ARRAY", "MAP"):
+        if self.ahead_type(TokenType.VAR, TokenType.L_BRACKET) and token.text.upper() in ("ARRAY", "MAP"):
             return self._collection()
         return self._parse_function_call() or self._column()
 
@@ -75,15 +81,40 @@ class ExpressionParser(LiteralParser):
             self.fail_expected("an expression")
         return node
 
-    def _parse_assignment(self) -> exp.Expr | None:
-        return self._parse_disjunction()
+    def operand_here(self) -> exp.Expr:
+        """An operand of a comparison, which must be here."""
+        node = self._parse_bitwise()
+        if node is None:
+            self.fail_expected("an expression")
+        return node
+
+    def query_ahead(self) -> bool:
+        return any(self.ahead(word) for word in ("SELECT", "WITH", "VALUES"))
+
+    def _parse_bitwise(self) -> exp.Expr | None:
+        return self._parse_term()
 
     def _parse_at_time_zone(self, this: exp.Expr | None) -> exp.Expr | None:
         return this
 
+    def _parse_paren(self) -> exp.Expr | None:
+        """`(query)` is `exp.Subquery`, `(a, b)` is `exp.Tuple`, `(a)` is `exp.Paren`."""
+        token = self.skip()
+        if self.query_ahead():
+            node: exp.Expr = exp.Subquery(this=self._parse_select())
+        else:
+            items = self._parse_csv(self.expression_here)
+            node = self._parse_set_operations(items[0]) or items[0]
+            if len(items) > 1:
+                node = exp.Tuple(expressions=items)
+            elif not isinstance(node, exp.Subquery):
+                node = exp.Subquery(this=node) if isinstance(node, exp.Query) else exp.Paren(this=node)
+        self.expect(")")
+        return place(node, token)
+
     def _column(self) -> exp.Expr | None:
         kind = self.here.token_type
-        if kind != TokenType.IDENTIFIER and kind not in self.ID_VAR_TOKENS or kind in self.RESERVED_NAMES:
+        if kind in self.RESERVED_NAMES or kind not in self.ID_VAR_TOKENS:
             return None
         return exp.Column(this=self.name())
 
@@ -134,8 +165,6 @@ class ExpressionParser(LiteralParser):
         self.skip()
         self.expect("(")
         query = self._parse_select()
-        if query is None:
-            self.fail_expected("a query")
         self.expect(")")
         kinds = {TokenType.EXISTS: exp.Exists, TokenType.ALL: exp.All}
         return place(kinds.get(token.token_type, exp.Any)(this=query), token)
@@ -163,37 +192,35 @@ class ExpressionParser(LiteralParser):
         """IS NULL, TRUE, FALSE and UNKNOWN are `exp.Is`; IS DISTINCT FROM is `exp.NullSafeNEQ` (with NOT: `EQ`)."""
         negated = self.accept("NOT")
         if self.accept("DISTINCT", "FROM"):
-            right = self._parse_bitwise()
+            right = self.operand_here()
             kind = exp.NullSafeEQ if negated else exp.NullSafeNEQ
-            return self.expression(kind(this=this, expression=right))
+            return self._build_predicate(kind, this, right)
         if self.accept("JSON"):
             return self._is_json(this, negated)
         token = self.here
         kinds = (TokenType.NULL, TokenType.TRUE, TokenType.FALSE, TokenType.UNKNOWN)
         if token.token_type not in kinds:
             self.fail_expected("NULL, TRUE, FALSE, UNKNOWN, DISTINCT FROM or JSON")
-        node = exp.Is(this=this, expression=self._literal())
+        node = self._build_predicate(exp.Is, this, self._literal())
         return exp.Not(this=node) if negated else node
 
     def _is_json(self, this: exp.Expr | None, negated: bool) -> exp.Expr:
         word = next((w for w in ("VALUE", "SCALAR", "ARRAY", "OBJECT") if self.accept(w)), "VALUE")
-        node = exp.Is(this=this, expression=exp.JSON(this=word))
+        node = self._build_predicate(exp.Is, this, exp.JSON(this=word))
         return exp.Not(this=node) if negated else node
 
     def _parse_between(self, this: exp.Expr | None) -> exp.Between:
         symmetric = self.accept("SYMMETRIC")
         if not symmetric:
             self.accept("ASYMMETRIC")
-        low = self._parse_bitwise()
+        low = self.operand_here()
         self.expect("AND")
-        high = self._parse_bitwise()
-        return self.expression(exp.Between(this=this, low=low, high=high, symmetric=symmetric or None))
+        return exp.Between(this=this, low=low, high=self.operand_here(), symmetric=symmetric or None)
 
     def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
         self.expect("(")
-        query = self._parse_select() if self.ahead("SELECT") or self.ahead("WITH") or self.ahead("VALUES") else None
-        if query is not None:
-            node = exp.In(this=this, query=exp.Subquery(this=query))
+        if self.query_ahead():
+            node = exp.In(this=this, query=exp.Subquery(this=self._parse_select()))
         else:
             node = exp.In(this=this, expressions=self._parse_csv(self.expression_here))
         self.expect(")")

@@ -85,14 +85,23 @@ class FunctionParser(ExpressionParser):
             self.skip()
             return place(exp.Kwarg(this=exp.var(name.name), expression=self._argument()), token)
         if self._match(TokenType.TABLE):
-            return place(self._table_name(), token)
-        if self.ahead("SELECT") or self.ahead("WITH"):
+            return self._table_argument()
+        if self.query_ahead():
             self.fail("A query as an argument needs parentheses of its own", at=token)
+        if self._match(TokenType.STAR):
+            return place(exp.Star(), token)
         self._match(TokenType.ALL)
         return self.expression_here()
 
-    def _table_name(self) -> exp.Table:
-        raise NotImplementedError  # the layer of tables
+    def _table_argument(self) -> exp.Expr:
+        """The `t [PARTITION BY a, b]` of a table function."""
+        table = self._parse_table_parts()
+        assert table is not None
+        token = self.here
+        if self._match(TokenType.PARTITION_BY):
+            keys = self._parse_csv(self.expression_here)
+            table.set("partition", place(exp.Partition(expressions=keys), token))
+        return table
 
     def _time_unit(self) -> exp.Var:
         token = self.here
@@ -130,9 +139,9 @@ class FunctionParser(ExpressionParser):
         return exp.Trim(this=first, position="BOTH")
 
     def _position(self) -> exp.Expr:
-        needle = self._parse_bitwise()
+        needle = self.operand_here()
         if self.accept("IN"):
-            arguments = [needle, self._parse_bitwise()]
+            arguments = [needle, self.operand_here()]
         else:
             self.expect(",")
             arguments = [needle, *self._parse_csv(self.expression_here)]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import re
 
 from sqlglot import exp
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokens import TokenType
 
 from headwater.sql.parse_cursor import place
 from headwater.sql.parse_types import TypeParser, data_type_node
@@ -87,7 +87,7 @@ class LiteralParser(TypeParser):
         token = self.skip()
         if not _NUMBER.fullmatch(token.text):
             self.fail(f"'{token.text}' is not a number", at=token)
-        return place(exp.Literal.number(token.text), token)
+        return place(exp.Literal(this=token.text, is_string=False), token)
 
     def text(self) -> exp.Literal:
         """A text in single quotes, also N'…' and U&'…'."""
@@ -139,7 +139,7 @@ class LiteralParser(TypeParser):
         value = self.here
         literal = self.text()
         if word == "TIMESTAMP_LTZ":
-            self.fail("There are no TIMESTAMP_LTZ literals", at=token, hint="Use TO_TIMESTAMP_LTZ(millis, 3) or a CAST.")
+            self.fail("There are no TIMESTAMP_LTZ literals", at=token, hint="Use TO_TIMESTAMP_LTZ or a CAST.")
         sql_type = _literal_type(word, literal.name)
         if sql_type is None:
             form = {"DATE": "2024-01-31", "TIME": "12:30:00", "TIMESTAMP": "2024-01-31 12:30:00"}[word]
@@ -198,14 +198,14 @@ def _scaled(text: str, scale: int) -> str:
 def _literal_type(word: str, text: str) -> SqlType | None:
     try:
         if word == "DATE":
-            datetime.datetime.strptime(text, "%Y-%m-%d")
+            dt.datetime.strptime(text, "%Y-%m-%d")
             return DATE
         if word == "TIME":
             return _time_type(text)
         found = _TIMESTAMP.fullmatch(text)
         if not found:
             return None
-        datetime.datetime.strptime(f"{found[1]} {found[2]}", "%Y-%m-%d %H:%M:%S")
+        dt.datetime.strptime(f"{found[1]} {found[2]}", "%Y-%m-%d %H:%M:%S")
         return SqlType("TIMESTAMP", precision=len(found[3] or ""))
     except ValueError:
         return None
@@ -215,5 +215,5 @@ def _time_type(text: str) -> SqlType | None:
     if not _TIME.fullmatch(text):
         return None
     clock, _, fraction = text.partition(".")
-    datetime.datetime.strptime(clock, "%H:%M:%S")
+    dt.datetime.strptime(clock, "%H:%M:%S")
     return SqlType("TIME", precision=len(fraction))

@@ -32,7 +32,7 @@ _WORDS = (
 
 
 class SyntaxProblem(ParseError):
-    """Something is wrong at `start`..`end` (offsets into the text, `end` exclusive). `script` turns it into a SqlError."""
+    """Something is wrong at `start`..`end` (offsets into the text, `end` exclusive). `Script.error` makes a SqlError."""
 
     def __init__(self, fact: str, start: int, end: int, *, detail: str = "", hint: str = "") -> None:
         super().__init__(fact)

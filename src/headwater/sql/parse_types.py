@@ -127,7 +127,7 @@ class TypeParser(Cursor):
             return self._constructed(word)
         if word == "INTERVAL":
             return self._interval_type()
-        self._unknown_type(token, word)
+        return self._unknown_type(token, word)
 
     def _unknown_type(self, token: Token, word: str) -> NoReturn:
         if word in _ELSEWHERE:
@@ -213,7 +213,7 @@ class TypeParser(Cursor):
         return SqlType(word, key=key, element=element)
 
     def _row(self) -> SqlType:
-        """`ROW<a INT, b STRING 'comment'>` or `ROW(a INT)`; a field's comment is accepted and not kept."""
+        """`ROW<a INT, b STRING 'comment'>` or `ROW(a INT)`."""
         fields: list[Field] = []
         angle = self.accept("<")
         if not angle:
@@ -225,9 +225,9 @@ class TypeParser(Cursor):
             name = self.name("a field's name").name
             if any(f.name == name for f in fields):
                 self.fail(f"The field '{name}' appears twice in a ROW", at=name_token)
-            fields.append(Field(name, self.data_type()))
-            if self.here.token_type == TokenType.STRING:
-                self.skip()
+            sql_type = self.data_type()
+            comment = self.skip().text if self.here.token_type == TokenType.STRING else ""
+            fields.append(Field(name, sql_type, comment))
             if not self.accept(","):
                 break
         if angle:
@@ -253,4 +253,4 @@ class TypeParser(Cursor):
                 for number in self._numbers(2):
                     self._in_range("The precision of an interval", number, 0, 10)
                 return unit
-        self.fail_expected(" or ".join(allowed) if allowed else "the end of the interval")
+        return self.fail_expected(" or ".join(allowed) if allowed else "the end of the interval")

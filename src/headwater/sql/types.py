@@ -7,7 +7,7 @@ MULTISET<T> is MAP<T, INT>. Lengths of CHAR, VARCHAR, BINARY and VARBINARY are k
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 __all__ = ["Field", "SqlType"]
 
@@ -43,10 +43,11 @@ TIMESTAMPS = frozenset({"TIMESTAMP", "TIMESTAMP_LTZ"})
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a ROW."""
+    """A field of a ROW. Its comment does not make it another type."""
 
     name: str
     type: SqlType
+    comment: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,8 @@ class SqlType:
             assert self.element is not None
             return f"MAP<{self.element.spark()},INT>"
         if self.name == "MAP":
-            assert self.key is not None and self.element is not None
+            assert self.key is not None
+            assert self.element is not None
             return f"MAP<{self.key.spark()},{self.element.spark()}>"
         if self.name == "ROW":
             inner = ",".join(f"`{f.name.replace('`', '``')}`:{f.type.spark()}" for f in self.fields)
