@@ -10,7 +10,9 @@ How the trees look (what the rest of Headwater may rely on):
     INTERVAL '1:30' MINUTE TO SECOND     exp.Interval(this=Literal, unit=Var | IntervalSpan); `interval_amount(node)`
     TRIM, EXTRACT, CEIL, FLOOR           exp.Trim(this, expression, position), exp.Extract, exp.Ceil/Floor(this, to=Var)
     SUBSTRING, POSITION, OVERLAY         exp.Anonymous with plain arguments, in the order of the words
-    TIMESTAMPADD(DAY, …)  exp.Anonymous whose first argument is exp.Var
+    TIMESTAMPADD(DAY, …)  exp.Anonymous whose first argument is exp.Var (likewise TIMESTAMPDIFF)
+    JSON_VALUE(…) and its kin            exp.Anonymous with exp.Kwarg for clauses, see `parse_json`
+    f(x) FILTER (WHERE c) OVER w         exp.Window around exp.Filter, see `parse_windows`
     ARRAY[1, 2]           exp.Array        MAP['a', 1]   exp.Map(keys=exp.Array, values=exp.Array)
     ROW(1, 'a')           exp.Struct       (1, 'a')      exp.Tuple
     x[1]                  exp.Bracket(this=x, expressions=[index]) with the index as written: arrays count from 1
@@ -77,6 +79,8 @@ class Flink(Dialect):
 def tokenize(script: Script) -> list[Token]:
     try:
         return Flink().tokenize(script.sql)
+    except SyntaxProblem as problem:
+        raise script.error(problem) from None
     except TokenError as error:
         raise SqlError("The script cannot be read", script=script.name, detail=str(error.__cause__)) from None
 

@@ -21,7 +21,8 @@ _T = TypeVar("_T")
 _N = TypeVar("_N", bound="exp.Expr | None")
 
 _TEXTS = frozenset({TokenType.STRING, TokenType.NATIONAL_STRING, TokenType.UNICODE_STRING})
-_QUOTED = _TEXTS | {TokenType.IDENTIFIER, TokenType.HEX_STRING, TokenType.NUMBER, DOUBLE_QUOTED}
+_QUOTED = _TEXTS | {TokenType.IDENTIFIER, TokenType.NUMBER, DOUBLE_QUOTED}
+_STATEMENT_STARTS = frozenset({"CREATE", "DROP", "INSERT", "EXECUTE", "EXPLAIN", "DESCRIBE"})
 _PUNCTUATION = frozenset("()[],.;=*+-/<>%|&^:{}?@#!~\\")
 
 
@@ -90,7 +91,7 @@ class Cursor(Parser):
 
     def expect_end(self) -> None:
         if self._curr:
-            self.fail(f"Unexpected {described(self._curr)}", hint=_hint_for(self._curr))
+            self.fail(f"Unexpected {described(self._curr).removeprefix('the ')}", hint=_hint_for(self._curr))
 
     def comma_separated(self, item: Callable[[], _T]) -> list[_T]:
         """`( item, item, … )` with at least one item."""
@@ -144,6 +145,8 @@ class Cursor(Parser):
             self.fail(
                 f"Expected {what}, found the key word '{token.text}'", hint=f"Write `{token.text}` to use it as a name."
             )
+        if not token.text:
+            self.fail("A name cannot be empty")
         self._advance()
         return self._identifier_expression(token, quoted=quoted)
 
@@ -159,11 +162,14 @@ class Cursor(Parser):
             *(TokenType.RIGHT, TokenType.SELECT, TokenType.TABLE, TokenType.THEN, TokenType.UNION, TokenType.UNNEST),
             *(TokenType.USING, TokenType.VALUES, TokenType.WHEN, TokenType.WHERE, TokenType.WITH, TokenType.TRUE),
             *(TokenType.FALSE, TokenType.GROUPING_SETS, TokenType.SIMILAR_TO, TokenType.HINT, TokenType.BLOCK_END),
+            *(TokenType.END, TokenType.ROWS, TokenType.SOME, TokenType.ANY, TokenType.ALL, TokenType.UNKNOWN),
         }
     )
 
 
 def _hint_for(token: Token) -> str:
+    if token and token.text.upper() in _STATEMENT_STARTS:
+        return "Is a ';' missing before it?"
     if token and token.token_type == DOUBLE_QUOTED:
         return f"Write `{token.text}` for a name or '{token.text}' for a text; double quotes are for options only."
     return ""

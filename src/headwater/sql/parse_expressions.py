@@ -17,6 +17,7 @@ from headwater.sql.parse_literals import LiteralParser
 
 __all__ = ["ExpressionParser"]
 
+
 class ExpressionParser(LiteralParser):
     RANGE_PARSERS: ClassVar[dict[TokenType, Any]] = {
         TokenType.BETWEEN: lambda self, this: self._parse_between(this),

@@ -2,8 +2,8 @@
 
 An ordinary function is `exp.Anonymous(this=<name as written>, expressions=<arguments>)`, whatever sqlglot knows about
 the name: its own nodes stand for what other databases mean. Only `FUNCTIONS` (aggregates and ranking) keep their
-classes. `TRIM`, `EXTRACT`, `CEIL`, `FLOOR`, `CAST` and `TRY_CAST` keep sqlglot's nodes because their words
-are not arguments; SUBSTRING, POSITION and OVERLAY are brought to the form with commas.
+classes. TRIM, EXTRACT, CEIL, FLOOR, CAST and TRY_CAST keep sqlglot's nodes because their words are not arguments;
+SUBSTRING, POSITION and OVERLAY are brought to the form with commas.
 """
 
 from __future__ import annotations
@@ -52,10 +52,15 @@ class FunctionParser(ExpressionParser):
                 return place(exp.Anonymous(this=word), token)
             return None
         self._advance(2)
-        special = _SPECIAL.get(word) if token.token_type != TokenType.IDENTIFIER else None
-        node = place(special(self) if special else self._ordinary(token), token)
+        special = self._special_form(word) if token.token_type != TokenType.IDENTIFIER else None
+        node = place(special or self._ordinary(token), token)
         self.expect(")")
         return self._parse_window(node)
+
+    def _special_form(self, word: str) -> exp.Expr | None:
+        """The function of that name if it has a syntax of its own, read up to its closing parenthesis."""
+        rule = _SPECIAL.get(word)
+        return rule(self) if rule is not None else None
 
     def _ordinary(self, token: Token) -> exp.Expr:
         word = token.text.upper()
@@ -64,6 +69,8 @@ class FunctionParser(ExpressionParser):
             self.expect(",")
             return exp.Anonymous(this=token.text, expressions=[unit, *self._parse_csv(self._argument)])
         arguments = [] if self.ahead(")") else self._parse_csv(self._argument)
+        if word != "COUNT" and any(isinstance(a, exp.Star) for a in arguments):
+            self.fail("Only COUNT takes a star", at=token)
         build = self.FUNCTIONS.get(word)
         if build is None:
             return exp.Anonymous(this=token.text, expressions=arguments)

@@ -15,6 +15,7 @@ from headwater.sql.types import DATE, SqlType
 __all__ = ["INTERVAL_UNITS", "LiteralParser", "interval_amount"]
 
 _NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?")
+_HEXADECIMAL = re.compile(r"([0-9a-fA-F]{2})*")
 _TIME = re.compile(r"\d{1,2}:\d{1,2}:\d{1,2}(\.\d{1,9})?")
 _TIMESTAMP = re.compile(r"(\d{4}-\d{1,2}-\d{1,2}) (\d{1,2}:\d{1,2}:\d{1,2})(?:\.(\d{1,9}))?")
 _UNICODE_ESCAPE = r"([0-9a-fA-F]{4}|\+[0-9a-fA-F]{6})"
@@ -71,8 +72,6 @@ class LiteralParser(TypeParser):
             return self._number()
         if kind in (TokenType.STRING, TokenType.NATIONAL_STRING, TokenType.UNICODE_STRING):
             return self.text()
-        if kind == TokenType.HEX_STRING:
-            return self._binary()
         if kind in (TokenType.TRUE, TokenType.FALSE):
             self.skip()
             return place(exp.Boolean(this=kind == TokenType.TRUE), token)
@@ -87,6 +86,8 @@ class LiteralParser(TypeParser):
         token = self.skip()
         if not _NUMBER.fullmatch(token.text):
             self.fail(f"'{token.text}' is not a number", at=token)
+        if self.here.token_type in (TokenType.VAR, TokenType.NUMBER) and self._is_connected():
+            self.fail(f"'{token.text}{self.here.text}' is neither a number nor a name", at=token)
         return place(exp.Literal(this=token.text, is_string=False), token)
 
     def text(self) -> exp.Literal:
@@ -121,16 +122,20 @@ class LiteralParser(TypeParser):
         return place(exp.Literal.string(decoded), token)
 
     def _binary(self) -> exp.HexString:
+        """X'0AFF', which the tokenizer reads as a word and a text without space between them."""
         token = self.skip()
-        if self.sql[token.start] == "0":
-            self.fail("Numbers are decimal in Flink SQL", at=token, hint="A binary literal is X'0AFF'.")
-        if len(token.text) % 2:
-            self.fail("A binary literal needs an even number of digits", at=token)
-        return place(exp.HexString(this=token.text.upper()), token)
+        digits = self.here
+        if not _HEXADECIMAL.fullmatch(digits.text):
+            self.fail(
+                "A binary literal consists of pairs of hexadecimal digits", at=digits, hint="For example X'0AFF'."
+            )
+        return place(exp.HexString(this=self.text().name.upper()), token)
 
     def _typed_literal(self) -> exp.Expr | None:
         """DATE '…', TIME '…' and TIMESTAMP '…' become a CAST to exactly the type the literal has."""
         word = self.here.text.upper()
+        if word == "X" and self.here.end + 1 == self._next.start:
+            return self._binary()
         if word == "INTERVAL":
             return self._interval()
         if word not in {"DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ"}:

@@ -205,4 +205,3 @@ class QueryParser(TableParser):
             return exp.Literal(this="1", is_string=False)
         value, token = self._whole_number()
         return place(exp.Literal(this=str(value), is_string=False), token)
-

@@ -30,6 +30,12 @@ _PIECES = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _VARIABLE = re.compile(r"(?P<escape>\$\$\{)|(?P<variable>\$\{(?P<name>[^{}\n]*)(?P<closed>\})?)")
+# The values of options whose key sounds secret are never shown, not even in the line above a caret.
+_SECRET = re.compile(
+    r"""(?P<key>(?P<q>['"])[^'"\n]*(?:password|secret|token|jaas|api-?key|credential|auth-params|basic-auth)[^'"\n]*(?P=q)
+    \s*=\s*)(?P<value>'(?:[^']|'')*'|"[^"]*")""",
+    re.VERBOSE | re.IGNORECASE,
+)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
 _UNCLOSED = {
     "/*": ("A comment is not closed", "End it with */."),
@@ -45,6 +51,7 @@ class Script:
     def __init__(self, text: str, name: str = "", variables: Mapping[str, str] | None = None) -> None:
         self.text = text
         self.name = name
+        self._shown = _SECRET.sub(lambda m: m["key"] + re.sub(r"[^\r\n]", "*", m["value"]), text)
         self._lines = [0, *(m.end() for m in re.finditer(r"\r\n|\r|\n", text))]
         # Where each run of unchanged text begins: in `sql`, and in `text`. A replaced variable is a run of its own.
         self._sql_starts: list[int] = []
@@ -69,9 +76,13 @@ class Script:
         first = min(first, len(self.text))
         number = bisect_right(self._lines, first)
         begin = self._lines[number - 1]
-        line = re.split(r"[\r\n]", self.text[begin:], maxsplit=1)[0]
+        line = re.split(r"[\r\n]", self._shown[begin:], maxsplit=1)[0]
         length = max(1, min(last + 1 - first, len(line) - (first - begin)))
         return Position(number, first - begin + 1, line, length)
+
+    def written(self, start: int, end: int) -> str:
+        """The text as written that became `sql[start:end]`."""
+        return self.text[self._written(start) : self._written(end - 1, last=True) + 1]
 
     def error(self, problem: SyntaxProblem) -> SqlError:
         position = self.span(problem.start, problem.end)

@@ -1,5 +1,7 @@
 """What may stand in FROM: tables with hints, table functions, derived tables, UNNEST, LATERAL and joins.
 
+As trees:
+
     t                        exp.Table(this=Identifier); a catalog and database in front are checked and dropped
     t /*+ OPTIONS(…) */      exp.Table(hints=[exp.WithTableHint(expressions=[exp.Property(this=key, value=value), …])])
     t FOR SYSTEM_TIME AS OF x            exp.Table(version=exp.Version(this="TIMESTAMP", kind="AS OF", expression=x))
@@ -8,8 +10,8 @@
     (a JOIN b ON …)          exp.Subquery(this=exp.Table(joins=[…]))
     UNNEST(x) WITH ORDINALITY            exp.Unnest(expressions=[x], offset=True, alias=…)
     LATERAL TABLE(f(x)), LATERAL (query) exp.Lateral(this=exp.Anonymous | exp.Subquery, alias=…)
-    a JOIN b ON c            exp.Join(this=b, kind="INNER", on=c); kind is INNER, CROSS or OUTER (with side LEFT, RIGHT or
-                             FULL); USING (x) is using=[Identifier], NATURAL is method="NATURAL", a comma is CROSS
+    a JOIN b ON c            exp.Join(this=b, kind="INNER", on=c); kind is INNER, CROSS (also for a comma) or OUTER
+                             with side LEFT, RIGHT or FULL; USING (x): using=[Identifier]; NATURAL: method="NATURAL"
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
 from headwater.sql.parse_cursor import place
+from headwater.sql.parse_json import JsonParser
 from headwater.sql.parse_tokens import DOUBLE_QUOTED, HINT_END, HINT_START
-from headwater.sql.parse_windows import WindowParser
 
 __all__ = ["CATALOG", "DATABASE", "TableParser", "table_options"]
 
@@ -41,11 +43,13 @@ def table_options(table: exp.Expr) -> dict[str, str]:
     return {p.this.name: p.args["value"].name for hint in table.args.get("hints") or [] for p in hint.expressions}
 
 
-class TableParser(WindowParser):
+class TableParser(JsonParser):
     def _parse_table_parts(
         self, schema: bool = False, is_db_reference: bool = False, wildcard: bool = False, fast: bool = False
     ) -> exp.Table:
-        """A table's name with its hints."""
+        return self.table_with_hints()
+
+    def table_with_hints(self) -> exp.Table:
         token = self.here
         table = place(exp.Table(this=self.table_name()), token)
         hints = self.hints()
@@ -87,7 +91,7 @@ class TableParser(WindowParser):
                 f"Unknown hint '{token.text}'" if token.token_type != HINT_END else "An empty hint",
                 hint="The hint of a table is /*+ OPTIONS('key' = 'value') */.",
             )
-        pairs = self.comma_separated(self._pair)
+        pairs = self.comma_separated(self.option_pair)
         seen: set[str] = set()
         nodes = []
         for key, value in pairs:
@@ -97,16 +101,20 @@ class TableParser(WindowParser):
             nodes.append(exp.Property(this=_literal(key), value=_literal(value)))
         return place(exp.WithTableHint(expressions=nodes), token)
 
-    def _pair(self) -> tuple[Token, Token]:
+    def option_pair(self) -> tuple[Token, Token]:
         """`'key' = 'value'`; both kinds of quotes are texts here."""
         key = self.option_text("an option's key in quotes")
         self.expect("=")
         return key, self.option_text("an option's value in quotes")
 
     def option_text(self, what: str) -> Token:
-        if self.here.token_type not in (TokenType.STRING, DOUBLE_QUOTED):
+        if not self.text_ahead():
             self.fail_expected(what)
         return self.skip()
+
+    def text_ahead(self) -> bool:
+        """Whether a text in either kind of quotes comes next."""
+        return self.here.token_type in (TokenType.STRING, DOUBLE_QUOTED)
 
     def table_here(self) -> exp.Expr:
         """One table of a FROM clause, without joins."""
@@ -130,7 +138,7 @@ class TableParser(WindowParser):
             self.expect("(")
         function = self._parse_function_call()
         if function is None:
-            self.fail_expected("a table function")
+            self.fail_expected("a table")
         if wrapped:
             self.expect(")")
         return function

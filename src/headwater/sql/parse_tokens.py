@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from sqlglot.errors import ParseError
+from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokens import Token, Tokenizer, TokenType
 
 __all__ = ["DOUBLE_QUOTED", "HINT_END", "HINT_START", "FlinkTokenizer", "SyntaxProblem"]
@@ -32,7 +32,7 @@ _WORDS = (
 
 
 class SyntaxProblem(ParseError):
-    """Something is wrong at `start`..`end` (offsets into the text, `end` exclusive). `Script.error` makes a SqlError."""
+    """What is wrong at `start`..`end` (offsets into the text, `end` exclusive). `Script.error` makes a SqlError."""
 
     def __init__(self, fact: str, start: int, end: int, *, detail: str = "", hint: str = "") -> None:
         super().__init__(fact)
@@ -50,7 +50,6 @@ class FlinkTokenizer(Tokenizer):
     IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ["`"]
     QUOTES: ClassVar[list[tuple[str, str] | str]] = ["'"]
     STRING_ESCAPES: ClassVar[list[str]] = ["'"]
-    HEX_STRINGS: ClassVar[list[str | tuple[str, str]]] = [("x'", "'"), ("X'", "'")]
     UNICODE_STRINGS: ClassVar[list[str | tuple[str, str]]] = [("u&'", "'"), ("U&'", "'")]
     RAW_STRINGS: ClassVar[list[str | tuple[str, str]]] = ['"']
     NATIONAL_RAW_STRINGS: ClassVar[list[str | tuple[str, str]]] = [("/*+", "*/")]
@@ -71,7 +70,10 @@ class FlinkTokenizer(Tokenizer):
     def _hint(self, token: Token) -> list[Token]:
         """The hint as tokens of its own, with offsets into the whole text."""
         first = token.start + len("/*+")
-        inner = type(self)(self.dialect).tokenize(token.text)
+        try:
+            inner = type(self)(self.dialect).tokenize(token.text)
+        except TokenError:
+            raise SyntaxProblem("A text inside the hint is not closed", token.start, token.end + 1) from None
         for t in inner:
             t.start += first
             t.end += first

@@ -103,7 +103,8 @@ class TypeParser(Cursor):
     def _nullability(self, sql_type: SqlType) -> SqlType:
         if self.accept("NOT", "NULL"):
             return sql_type.as_nullable(False)
-        self.accept("NULL")
+        if not self.ahead("NULL", "ON"):  # the NULL ON EMPTY of JSON_VALUE(… RETURNING INT NULL ON EMPTY)
+            self.accept("NULL")
         return sql_type
 
     def _bare_type(self) -> SqlType:

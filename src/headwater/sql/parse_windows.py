@@ -1,5 +1,7 @@
 """What may follow a function: FILTER, WITHIN GROUP, IGNORE NULLS, OVER; and the WINDOW clause that names windows.
 
+As trees:
+
     f(x) FILTER (WHERE c)        exp.Filter(this=f, expression=exp.Where(this=c))
     f(x) OVER (…)                exp.Window(this=f, partition_by=[…], order=exp.Order, spec=exp.WindowSpec, over="OVER")
     f(x) OVER w                  exp.Window(this=f, alias=Identifier w)
@@ -22,7 +24,7 @@ class WindowParser(FunctionParser):
         assert this is not None
         token = self.here
         if self.accept("WITHIN"):
-            self.expect("GROUP", "(") if not self.ahead("GROUP BY") else self.fail_expected("'GROUP'")
+            self.expect("GROUP", "(")
             this = place(exp.WithinGroup(this=this, expression=self._order_here()), token)
             self.expect(")")
         token = self.here

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from headwater.errors import Position
+from headwater.errors import Position, SqlError
+from headwater.sql.parse_source import Script, position_of
 from headwater.sql.types import SqlType
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "LikeClause",
     "MetadataColumn",
     "PhysicalColumn",
+    "Query",
     "Reset",
     "SetOption",
     "ShowTables",
@@ -37,10 +39,21 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """`text` is the statement as written, without its `;`. `position` is its first token."""
+    """`text` is the statement as written, without its `;`. `position` is its first token, in `script`."""
 
     text: str
     position: Position
+    script: Script | None = field(default=None, repr=False, compare=False)
+
+    def position_of(self, node: exp.Expr | None) -> Position:
+        """The place of a part of this statement, or that of the statement."""
+        found = position_of(node, self.script) if self.script is not None else None
+        return found or self.position
+
+    def error(self, fact: str, *, at: exp.Expr | None = None, detail: str = "", hint: str = "") -> SqlError:
+        """An error with a caret at a part of this statement."""
+        name = self.script.name if self.script is not None else ""
+        return SqlError(fact, position=self.position_of(at), script=name, detail=detail, hint=hint)
 
 
 @dataclass(frozen=True)
@@ -88,10 +101,13 @@ class LikeClause:
 
 @dataclass(frozen=True, kw_only=True)
 class CreateTable(Statement):
+    """Positions: of each column's name, and of each option from its key to its value."""
+
     name: str
     columns: tuple[Column, ...]
     options: Mapping[str, str]
     option_positions: Mapping[str, Position] = field(default_factory=dict)
+    column_positions: Mapping[str, Position] = field(default_factory=dict)
     primary_key: tuple[str, ...] | None = None
     watermark: Watermark | None = None
     partitioned_by: tuple[str, ...] = ()
@@ -130,6 +146,13 @@ class Insert(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Query(Statement):
+    """A query by itself, whose rows are shown."""
+
+    query: exp.Expression
+
+
+@dataclass(frozen=True, kw_only=True)
 class StatementSet(Statement):
     inserts: tuple[Insert, ...]
 
@@ -149,9 +172,10 @@ class Reset(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class Explain(Statement):
-    """EXPLAIN of an INSERT, a statement set or a query."""
+    """EXPLAIN of an INSERT, a statement set or a query. `details` are words such as CHANGELOG_MODE, upper-case."""
 
     target: Insert | StatementSet | exp.Expression
+    details: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
