@@ -77,10 +77,11 @@ def collect(pid: int) -> None:
     """Let go of a child that has ended; does nothing for a process that is not ours."""
     child = _children.pop(pid, None)
     if child is not None:
-        child.wait(10)
+        # closed before waiting: a supervisor takes it as its sign to leave
         for pipe in (child.stdin, child.stdout):
             if pipe is not None:
                 pipe.close()
+        child.wait(10)
 
 
 def _wait_until_gone(pid: int, recognised: str, seconds: float) -> bool:
