@@ -1,0 +1,90 @@
+"""What a connector does while a job runs: the two ports that `runtime.job` drives.
+
+A source names places in its data by a `Position`: plain numbers that can be written to a checkpoint. A batch is the data
+between two positions; reading it again gives the same rows, whenever that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater.catalog.tables import Table
+
+__all__ = ["IoContext", "Position", "Sink", "Source"]
+
+Position = dict[str, int]
+
+
+@dataclass(frozen=True)
+class IoContext:
+    """The job's own Spark session, its name, and where to tell the user something (a warning is one sentence)."""
+
+    spark: SparkSession
+    job: str
+    warnings: list[str]
+
+    def warn(self, sentence: str) -> None:
+        if sentence not in self.warnings:
+            self.warnings.append(sentence)
+
+
+class Source(Protocol):
+    """One table being read."""
+
+    def start(self) -> Position:
+        """Where a new job begins. Not asked again once a checkpoint exists."""
+        ...
+
+    def bound(self, start: Position) -> Position | None:
+        """Where a bounded table ends, fixed when the job is new; None if it never ends."""
+        ...
+
+    def available(self, position: Position, bound: Position | None, limit: int) -> Position:
+        """How far a batch that starts at `position` may read now: at most about `limit` rows, never beyond `bound`."""
+        ...
+
+    def read(self, start: Position, end: Position, columns: Sequence[str]) -> DataFrame:
+        """The rows in between: `columns` and, for a changelog source, its kind and order columns."""
+        ...
+
+    def lag(self, position: Position) -> int:
+        """How many rows (or messages) lie beyond `position` as of the last look."""
+        ...
+
+    def done(self, position: Position) -> None:
+        """All up to `position` has been processed and committed."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Sink(Protocol):
+    """One table being written."""
+
+    def write(self, rows: DataFrame, batch: int) -> int | None:
+        """Write one batch; answer with the number of rows written if it is known."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def total(start: Position, end: Position) -> int:
+    """How many rows lie between two positions."""
+    return sum(end[k] - start.get(k, 0) for k in end)
+
+
+def limit_evenly(position: Position, end: Position, limit: int) -> Position:
+    """`end`, or a place before it so that about `limit` rows are read, shared out in proportion to what waits."""
+    waiting = total(position, end)
+    if waiting <= limit:
+        return end
+    return {
+        k: min(end[k], position.get(k, 0) + max(1, (end[k] - position.get(k, 0)) * limit // waiting))
+        if end[k] > position.get(k, 0)
+        else end[k]
+        for k in end
+    }

@@ -1,0 +1,144 @@
+"""Messages → rows: superseded ones dropped first, then the wanted columns decoded, bad messages told apart.
+
+A message that cannot be decoded raises inside Spark with everything a person needs to find it; `runtime.failures` turns
+that into a BadRecordError.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial
+
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from headwater.catalog.tables import Table
+from headwater.changelog.collapse import keep_last
+from headwater.changelog.kinds import DELETE, INSERT, KIND
+from headwater.changelog.normalize import OFFSET, ORDER, PARTITION
+from headwater.connectors.kafka.layout import MessageLayout, MessageSide, message_layout
+from headwater.formats.base import Decoder
+from headwater.runtime.failures import BAD_RECORD
+from headwater.runtime.keyed import stateless
+
+__all__ = ["decode"]
+
+# SQL of each metadata key over the columns of Spark's Kafka source.
+_METADATA = {
+    "topic": "topic",
+    "partition": "partition",
+    "offset": "offset",
+    "timestamp": "timestamp",
+    "timestamp-type": "element_at(array('NoTimestampType', 'CreateTime', 'LogAppendTime'), timestampType + 2)",
+    "headers": "coalesce(map_from_entries(aggregate(headers, "
+    "CAST(array() AS ARRAY<STRUCT<key: STRING, value: BINARY>>), "
+    "(kept, h) -> concat(filter(kept, k -> k.key <> h.key), array(h)))), map())",
+    "header-list": "coalesce(headers, array())",
+    "leader-epoch": "CAST(NULL AS INT)",
+}
+
+
+def decode(raw: DataFrame, table: Table, columns: Sequence[str]) -> DataFrame:
+    """The wanted columns and, for a changelog source, its kind and where each message stood."""
+    layout = message_layout(table)
+    upserts = table.connector.reads_upserts
+    if upserts:
+        raw = _without_superseded(raw)
+    sides = [s for s in (layout.key, layout.value) if s is not None and _used(s, layout, columns, upserts)]
+    for side in sides:
+        raw = _decoded(raw, table, layout, side, columns, upserts)
+    metadata = {c.name: c for c in table.metadata_columns}
+    selected = []
+    for name in columns:
+        if name in metadata:
+            sql = f"CAST({_METADATA[metadata[name].key]} AS {metadata[name].type.spark()})"
+        else:
+            sql = _source_of(name, layout, upserts)
+        selected.append(f"{sql} AS {_quoted(name)}")
+    if upserts:
+        kind = f"CAST(IF(value IS NULL, {DELETE}, {INSERT}) AS TINYINT)"
+        selected += [f"{kind} AS {KIND}", f"timestamp AS {ORDER}", f"partition AS {PARTITION}", f"offset AS {OFFSET}"]
+    return raw.selectExpr(*selected)
+
+
+def _without_superseded(raw: DataFrame) -> DataFrame:
+    """Of the messages of one key in one partition only the last one counts, so only that is decoded and shuffled. A
+    message without a key belongs to no row."""
+    raw = raw.where("key IS NOT NULL")
+    step = partial(keep_last, key="key", partition="partition", offset="offset")
+    return raw.mapInArrow(stateless(step, to_arrow_schema(raw.schema, timezone="UTC")), raw.schema)
+
+
+def _used(side: MessageSide, layout: MessageLayout, columns: Sequence[str], upserts: bool) -> bool:
+    if side is layout.key:
+        return any(name in side.columns and (upserts or name not in layout.value.columns) for name in columns)
+    return any(name in side.columns for name in columns) or layout.key is None
+
+
+def _decoded(
+    raw: DataFrame, table: Table, layout: MessageLayout, side: MessageSide, columns: Sequence[str], upserts: bool
+) -> DataFrame:
+    """`raw` with the columns of one side under `__key_<column>` or `__value_<column>`."""
+    payload = "key" if side is layout.key else "value"
+    wanted = [c for c in side.columns if c in columns] or [side.columns[0]]
+    fields = [side.field_of(c).name for c in wanted]
+    decoder = side.format.decoder(payload, f"__{payload}", side.fields, fields, side.options)
+    optional = payload == "value" and upserts  # a null value is a delete there, and nothing to decode
+    if not optional and not side.format.decodes_null:
+        raw = raw.where(f"{payload} IS NOT NULL")
+    parsed = raw.selectExpr("*", f"{decoder.parsed} AS __{payload}")
+    for condition in _conditions(decoder, table, side, payload, optional):
+        parsed = parsed.where(condition)
+    names = (f"{sql} AS {_quoted(f'__{payload}_{name}')}" for sql, name in zip(decoder.columns, wanted, strict=True))
+    kept = (_quoted(c) for c in raw.columns)
+    return parsed.selectExpr(*kept, *names)
+
+
+def _conditions(decoder: Decoder, table: Table, side: MessageSide, payload: str, optional: bool) -> list[str]:
+    """Predicates that keep good messages: what is to be skipped goes silently, what is bad raises."""
+    present = f"{payload} IS NULL OR " if optional else ""
+    conditions = []
+    if decoder.skip is not None:
+        conditions.append(f"{present}NOT ({decoder.skip})")
+    if decoder.error is not None:
+        raised = f"raise_error({_report(decoder.error, table, side, payload)})"
+        conditions.append(f"{present}CASE WHEN ({decoder.error}) IS NULL THEN true ELSE CAST({raised} AS BOOLEAN) END")
+    return conditions
+
+
+def _report(error: str, table: Table, side: MessageSide, payload: str) -> str:
+    facts = {
+        "table": _literal(table.name),
+        "format": _literal(f"{side.format.identifier} ({payload})"),
+        "topic": "topic",
+        "partition": "partition",
+        "offset": "offset",
+        "problem": error,
+        "payload": f"substring(CAST({payload} AS STRING), 1, 400)",
+        "option": _literal(_ignore_option(table, side, payload)),
+    }
+    struct = ", ".join(f"'{name}', {sql}" for name, sql in facts.items())
+    return f"concat('{BAD_RECORD}', to_json(named_struct({struct})))"
+
+
+def _ignore_option(table: Table, side: MessageSide, payload: str) -> str:
+    prefix = "" if "format" in table.raw_options and payload == "value" else f"{payload}."
+    return f"{prefix}{side.format.identifier}.ignore-parse-errors"
+
+
+def _source_of(name: str, layout: MessageLayout, upserts: bool) -> str:
+    """Where a column comes from: the key names the row of an upsert; elsewhere the value wins."""
+    in_key = layout.key is not None and name in layout.key.columns
+    if in_key and (upserts or name not in layout.value.columns):
+        return _quoted(f"__key_{name}")
+    return _quoted(f"__value_{name}")
+
+
+def _literal(text: str) -> str:
+    # A JSON string is also a Spark SQL string literal: both use double quotes and backslashes.
+    return json.dumps(text)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,77 @@
+"""Which types may meet: the columns of UNION ALL, and a query's columns on their way into a table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from headwater.plan.expression import Expr
+from headwater.sql import types as t
+from headwater.sql.types import SqlType
+
+__all__ = ["cast_to", "fits", "wider"]
+
+_RANK = {name: rank for rank, name in enumerate((*t.INTEGERS, "DECIMAL", *t.FRACTIONS))}
+
+
+def fits(source: SqlType, target: SqlType) -> bool:
+    """May a value of `source` be stored as `target` without the user asking for it, as in Flink?"""
+    if source.name == "NULL" or _same(source, target):
+        return True
+    if source.is_string and target.is_string or source.is_binary and target.is_binary:
+        return True
+    if source.is_numeric and target.is_numeric:
+        return _RANK[source.name] <= _RANK[target.name] if source.name != target.name else _decimals_fit(source, target)
+    if source.name in t.TIMESTAMPS and target.name in t.TIMESTAMPS:
+        return True
+    if source.name == "DATE" and target.name in t.TIMESTAMPS:
+        return True
+    if source.name == "TIME" and target.name == "TIME":
+        return True
+    return _nested_fits(source, target)
+
+
+def _same(a: SqlType, b: SqlType) -> bool:
+    return a.as_nullable() == b.as_nullable()
+
+
+def _decimals_fit(source: SqlType, target: SqlType) -> bool:
+    if source.name != "DECIMAL":
+        return True
+    assert source.precision is not None and source.scale is not None
+    assert target.precision is not None and target.scale is not None
+    return source.precision - source.scale <= target.precision - target.scale
+
+
+def _nested_fits(source: SqlType, target: SqlType) -> bool:
+    if source.name != target.name or not source.is_nested:
+        return False
+    if source.name == "ROW":
+        return len(source.fields) == len(target.fields) and all(
+            fits(a.type, b.type) for a, b in zip(source.fields, target.fields, strict=True)
+        )
+    assert source.element is not None and target.element is not None
+    keys = source.key is None or (target.key is not None and fits(source.key, target.key))
+    return keys and fits(source.element, target.element)
+
+
+def wider(a: SqlType, b: SqlType) -> SqlType | None:
+    """The type that holds values of both, or None."""
+    nullable = a.nullable or b.nullable
+    if a.name == "DECIMAL" and b.name == "DECIMAL":
+        assert a.precision is not None and a.scale is not None and b.precision is not None and b.scale is not None
+        scale = max(a.scale, b.scale)
+        whole = max(a.precision - a.scale, b.precision - b.scale)
+        return replace(t.decimal(min(38, whole + scale), scale), nullable=nullable)
+    if fits(a, b):
+        return b.as_nullable(nullable)
+    if fits(b, a):
+        return a.as_nullable(nullable)
+    return None
+
+
+def cast_to(expression: Expr, target: SqlType) -> Expr:
+    """The expression as `target`; a mere change of label costs nothing and stays a plain column."""
+    if expression.type.spark() == target.spark():
+        return replace(expression, type=target)
+    sql = f"CAST({expression.sql} AS {target.spark()})"
+    return replace(expression, sql=sql, type=target, column=None, text=f"CAST({expression.text} AS {target.as_nullable()})")

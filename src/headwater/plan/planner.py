@@ -1,0 +1,21 @@
+"""An INSERT's way to a plan: the passes, in order."""
+
+from __future__ import annotations
+
+from headwater.catalog.catalog import Catalog
+from headwater.plan.build import Builder
+from headwater.plan.changelog import settle_changes
+from headwater.plan.nodes import Write
+from headwater.plan.prune import prune
+from headwater.sql.statements import Insert
+
+__all__ = ["PASSES", "plan_insert"]
+
+PASSES = (prune, settle_changes)
+
+
+def plan_insert(statement: Insert, catalog: Catalog) -> Write:
+    plan = Builder(catalog, statement.position_of).insert(statement)
+    for apply in PASSES:
+        plan = apply(plan)
+    return plan

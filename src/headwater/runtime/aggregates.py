@@ -1,0 +1,214 @@
+"""GROUP BY on its way to the keyed operator: per row, what it contributes to each accumulator.
+
+Where all accumulators are plain sums or best-so-far values, Spark's own hash aggregation reduces the batch to one row per
+group before Python sees it. Where values must be remembered (DISTINCT, or MIN and MAX that lose rows) the rows
+themselves are shuffled by group, with nothing but the columns needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
+from pyspark.sql.types import DataType
+
+from headwater.changelog.accumulate import Accumulator
+from headwater.changelog.aggregate import ROWS, Aggregate, Extreme
+from headwater.changelog.kinds import HASH, KIND
+from headwater.changelog.multiset import Multiset
+from headwater.changelog.results import Result
+from headwater.plan import nodes as n
+from headwater.plan.expression import AggregateCall
+from headwater.runtime.keyed import BUCKET
+
+__all__ = ["lower_aggregate"]
+
+ADDED = f"{KIND} IN (0, 2)"
+WEIGHT = f"CASE WHEN {ADDED} THEN 1L ELSE -1L END"
+
+
+def lower_aggregate(node: n.Aggregate, frame: DataFrame, partitions: int) -> tuple[DataFrame, Aggregate]:
+    """The frame partitioned by group, with HASH, BUCKET and all contributions; and the operator for it."""
+    contributions = _Contributions(retracting=KIND in frame.columns)
+    names = [c.name for c in node.columns[len(node.groups) :]]
+    results = [contributions.add(name, call) for name, call in zip(names, node.calls, strict=True)]
+    groups = [_quoted(g) for g in node.groups]
+    rows = frame.selectExpr(*groups, *(f"{sql} AS {name}" for name, sql in contributions.columns.items()))
+    if not contributions.multisets:
+        rows = _reduced(rows, groups, contributions)
+    elif groups:
+        rows = rows.repartition(partitions, *groups)
+    else:
+        rows = rows.repartition(1)
+    rows = _with_hashes(rows, groups, contributions, partitions)
+    return rows, _operator(node, rows, contributions, results)
+
+
+@dataclass
+class _Contributions:
+    """Columns to compute per row (name → SQL), and the accumulators and multisets they feed. Equal ones are shared."""
+
+    retracting: bool
+    columns: dict[str, str] = field(default_factory=dict)
+    functions: dict[str, str] = field(default_factory=dict)
+    multisets: dict[tuple[str, str], str] = field(default_factory=dict)
+    fed: list[tuple[str, str, bool, str]] = field(default_factory=list)  # accumulator, multiset, of values, function
+    extremes: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.columns[ROWS] = self.weight
+        self.functions[ROWS] = "sum"
+
+    @property
+    def weight(self) -> str:
+        return WEIGHT if self.retracting else "1L"
+
+    def add(self, name: str, call: AggregateCall) -> tuple[str, AggregateCall, str, str]:
+        """Declare what a call needs; answer with (column, call, value accumulator, count accumulator)."""
+        if call.argument is None:
+            return name, call, self._sum(_when(call, self.weight)), ""
+        present = f"{call.argument.sql} IS NOT NULL"
+        if call.distinct and call.function in {"COUNT", "SUM", "AVG"}:
+            multiset = self._multiset(call)
+            count = self._fed(multiset, False, "sum")
+            value = count if call.function == "COUNT" else self._fed(multiset, True, "sum")
+            return name, call, value, count
+        if call.function in {"MIN", "MAX"}:
+            return name, call, self._best(call), ""
+        count = self._sum(_when(call, self.weight, present))
+        if call.function == "COUNT":
+            return name, call, count, ""
+        amount = f"CAST({call.argument.sql} AS {_sum_type(call)})"
+        if self.retracting:
+            amount = f"CASE WHEN {ADDED} THEN {amount} ELSE -{amount} END"
+        return name, call, self._sum(_when(call, amount, present, otherwise="NULL")), count
+
+    def _sum(self, sql: str) -> str:
+        return self._column(sql, "sum")
+
+    def _best(self, call: AggregateCall) -> str:
+        assert call.argument is not None
+        function = call.function.lower()
+        if not self.retracting:
+            return self._column(_when(call, call.argument.sql, otherwise="NULL"), function)
+        multiset = self._multiset(call)
+        accumulator = self._fed(multiset, False, function)
+        if (accumulator, multiset, function) not in self.extremes:
+            self.extremes.append((accumulator, multiset, function))
+        return accumulator
+
+    def _column(self, sql: str, function: str) -> str:
+        for name, existing in self.columns.items():
+            if existing == sql and self.functions.get(name) == function:
+                return name
+        name = f"__a{len(self.columns)}"
+        self.columns[name], self.functions[name] = sql, function
+        return name
+
+    def _multiset(self, call: AggregateCall) -> str:
+        assert call.argument is not None
+        key = (call.argument.sql, call.filter.sql if call.filter else "")
+        if key not in self.multisets:
+            name = f"values{len(self.multisets) + 1}"
+            self.multisets[key] = name
+            self.columns[f"{name}_value"] = call.argument.sql
+            self.columns[f"{name}_weight"] = _when(call, self.weight, f"{call.argument.sql} IS NOT NULL")
+        return self.multisets[key]
+
+    def _fed(self, multiset: str, of_values: bool, function: str) -> str:
+        for accumulator, *rest in self.fed:
+            if rest == [multiset, of_values, function]:
+                return accumulator
+        accumulator = f"{multiset}_{'sum' if of_values else function if function != 'sum' else 'count'}"
+        self.fed.append((accumulator, multiset, of_values, function))
+        return accumulator
+
+
+def _when(call: AggregateCall, then: str, present: str = "", otherwise: str = "0L") -> str:
+    conditions = [c for c in (call.filter.sql if call.filter else "", present) if c]
+    return f"CASE WHEN {' AND '.join(f'({c})' for c in conditions)} THEN {then} ELSE {otherwise} END" if conditions else then
+
+
+def _sum_type(call: AggregateCall) -> str:
+    assert call.argument is not None
+    kind = call.argument.type
+    if kind.is_integer:
+        return "BIGINT"
+    return f"DECIMAL(38,{kind.scale})" if kind.name == "DECIMAL" else "DOUBLE"
+
+
+def _reduced(rows: DataFrame, groups: list[str], contributions: _Contributions) -> DataFrame:
+    sums = [F.expr(f"{function}({name})").alias(name) for name, function in contributions.functions.items()]
+    frame = rows.groupBy(*groups).agg(*sums)
+    # A sum of DECIMAL(38,s) stays DECIMAL(38,s); an aggregate over no rows at all would still give one row.
+    return frame.where(f"{ROWS} IS NOT NULL") if not groups else frame
+
+
+def _with_hashes(
+    rows: DataFrame, groups: list[str], contributions: _Contributions, partitions: int
+) -> DataFrame:
+    of_group = f"xxhash64({', '.join(groups)})" if groups else "0L"
+    bucket = f"pmod(hash({', '.join(groups)}), {partitions})" if groups else "0"
+    extra = [f"{of_group} AS {HASH}", f"CAST({bucket} AS INT) AS {BUCKET}"]
+    scanned = {multiset for _, multiset, _ in contributions.extremes}
+    for name in contributions.multisets.values():
+        value = f"{name}_value"
+        if name in scanned:
+            low = f"(xxhash64({value}) & 4294967295L)"
+            extra.append(f"shiftleft(shiftright({of_group}, 32), 32) | {low} AS {name}_hash")
+        else:
+            extra.append(f"xxhash64({', '.join([*groups, value])}) AS {name}_hash")
+    return rows.selectExpr("*", *extra)
+
+
+def _operator(
+    node: n.Aggregate,
+    rows: DataFrame,
+    contributions: _Contributions,
+    results: list[tuple[str, AggregateCall, str, str]],
+) -> Aggregate:
+    schema = to_arrow_schema(rows.schema, timezone="UTC")
+    groups = pa.schema([schema.field(g) for g in node.groups])
+    plain = [
+        Accumulator(name, schema.field(name).type, function)
+        for name, function in contributions.functions.items()
+        if name != ROWS
+    ]
+    fed = [_fed_accumulator(schema, *entry) for entry in contributions.fed]
+    multisets = tuple(
+        Multiset(name, groups, schema.field(f"{name}_value"), f"{name}_weight", f"{name}_hash")
+        for name in contributions.multisets.values()
+    )
+    return Aggregate(
+        groups,
+        (*plain, *fed),
+        tuple(Result(name, _arrow(call), call.function, value, count) for name, call, value, count in results),
+        node.before,
+        multisets,
+        tuple(Extreme(*entry) for entry in contributions.extremes),
+    )
+
+
+def _fed_accumulator(schema: pa.Schema, name: str, multiset: str, of_values: bool, function: str) -> Accumulator:
+    value = schema.field(f"{multiset}_value").type
+    if function != "sum":
+        return Accumulator(name, value, function, multiset)
+    if not of_values:
+        return Accumulator(name, pa.int64(), "sum", multiset)
+    if pa.types.is_decimal(value):
+        total = pa.decimal128(38, value.scale)
+    else:
+        total = pa.float64() if pa.types.is_floating(value) else pa.int64()
+    return Accumulator(name, total, "sum", multiset, of_values=True)
+
+
+def _arrow(call: AggregateCall) -> pa.DataType:
+    dtype = DataType.fromDDL(call.type.spark())
+    return to_arrow_type(dtype, timezone="UTC")
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

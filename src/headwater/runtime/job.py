@@ -1,0 +1,297 @@
+"""The loop: one micro-batch after the other, each of them one Spark job.
+
+    1. Look how far each source can be read, and write that down (the intent).
+    2. Lower the plan for exactly that data and write the result into the sink; operators save their state on the way.
+    3. Write the commit: now the batch is done.
+    4. Tell the sources (they move their group offsets).
+
+A crash before 3 leaves an intent without a commit: the next run computes the same batch from the same state again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from pyspark.sql import SparkSession
+
+from headwater.connectors.io import IoContext, Position, Sink, Source, total
+from headwater.connectors.open import open_sink, open_source
+from headwater.errors import HeadwaterError, IncompatibleCheckpointError, JobError
+from headwater.options.session import SessionOptions
+from headwater.plan.nodes import Scan, Values, Write, walk
+from headwater.plan.signature import Signature, differences, signature_of
+from headwater.runtime.checkpoint import Checkpoint, Intent
+from headwater.runtime.failures import is_passing, translate
+from headwater.runtime.layers import state_rows
+from headwater.runtime.lower import Batch, lower
+from headwater.runtime.spark import job_session
+
+__all__ = ["Job", "JobSettings", "Progress", "start_job"]
+
+T = TypeVar("T")
+
+RETRY_SECONDS = (0.5, 1, 2, 4, 8, 15, 30, 30)
+
+
+@dataclass(frozen=True)
+class JobSettings:
+    """`stop_after` ends a job after that many batches (tests); `poll_seconds` is the pause when nothing has arrived."""
+
+    max_rows: int = 1_000_000
+    poll_seconds: float = 0.05
+    partitions: int = 2
+    retries: int = len(RETRY_SECONDS)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a job has done so far, as of its last batch."""
+
+    name: str
+    status: str = "starting"  # starting, running, finished, stopped, failed
+    batches: int = 0
+    rows_in: int = 0
+    rows_out: int | None = None
+    lag: int = 0
+    batch_seconds: float = 0.0
+    rows_per_second: float = 0.0
+    state_rows: int = 0
+    positions: tuple[Position, ...] = ()
+    warnings: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass
+class Job:
+    """One INSERT at work in a thread of its own."""
+
+    name: str
+    plan: Write
+    spark: SparkSession
+    checkpoint: Checkpoint
+    settings: JobSettings
+    on_batch: Callable[[Progress], None] = lambda _: None
+    error: HeadwaterError | None = None
+    _progress: Progress = field(init=False)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def __post_init__(self) -> None:
+        self._progress = Progress(self.name)
+
+    def start(self) -> Job:
+        self._thread = threading.Thread(target=self._run, name=f"headwater-{self.name}", daemon=True)
+        self._thread.start()
+        return self
+
+    def request_stop(self) -> None:
+        """Ask for the end without waiting for it."""
+        self._stop.set()
+
+    def stop(self, timeout: float | None = None) -> None:
+        """End after the batch at hand. State and output stay consistent; the job can be started again."""
+        self.request_stop()
+        if self._thread is not None:
+            self._thread.join(timeout)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """True when the job has ended; raises its error if it failed."""
+        if self._thread is not None:
+            self._thread.join(timeout)
+            if self._thread.is_alive():
+                return False
+        if self.error is not None:
+            raise self.error
+        return True
+
+    @property
+    def running(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def progress(self) -> Progress:
+        """What has happened so far; `state_rows` is looked up when asked."""
+        entries = sum(state_rows(self.checkpoint.state_location(name)) for name in operator_names(self.plan))
+        return replace(self._progress, state_rows=entries)
+
+    def _run(self) -> None:
+        try:
+            self.checkpoint.acquire()
+            try:
+                _Loop(self).run()
+            finally:
+                self.checkpoint.release()
+            status = "stopped" if self._stop.is_set() else "finished"
+            self._report(status=status)
+        except Exception as error:
+            self.error = translate(error, self.name)
+            self._report(status="failed")
+
+    def _report(self, **facts: object) -> None:
+        self._progress = replace(self._progress, **facts)  # type: ignore[arg-type]
+        self.on_batch(self._progress)
+
+
+def start_job(
+    name: str,
+    plan: Write,
+    spark: SparkSession,
+    location: str,
+    options: SessionOptions,
+    on_batch: Callable[[Progress], None],
+) -> Job:
+    """A job in a Spark session of its own. The number of state partitions stays with the checkpoint."""
+    checkpoint = Checkpoint(location)
+    stored = checkpoint.job()
+    partitions = options["headwater.state.partitions"] or options["parallelism.default"] or 0
+    if stored is not None:
+        partitions = stored["partitions"]
+    settings = JobSettings(
+        max_rows=options["headwater.batch.max-rows"],
+        poll_seconds=options["headwater.batch.interval"].total_seconds(),
+        partitions=partitions or spark.sparkContext.defaultParallelism,
+    )
+    session = job_session(spark, settings.partitions, options["table.local-time-zone"])
+    return Job(name, plan, session, checkpoint, settings, on_batch).start()
+
+
+def operator_names(plan: Write) -> list[str]:
+    return [part.name for part in signature_of(plan).operators]
+
+
+class _Loop:
+    """The life of one run of a job."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.warnings: list[str] = []
+        context = IoContext(job.spark, job.name, self.warnings)
+        self.scans = [node for node in walk(job.plan) if isinstance(node, Scan | Values)]
+        self.sources: list[Source] = [open_source(scan, context) for scan in self.scans]
+        self.sink: Sink = open_sink(job.plan, context)
+        self.started = time.monotonic()
+
+    def run(self) -> None:
+        try:
+            batch, position, bounds, intent = self._recover()
+            self.job._report(status="running", warnings=tuple(self.warnings))
+            while not self.job._stop.is_set():
+                if intent is None:
+                    intent = self._next_intent(position, bounds)
+                if intent is None:
+                    if _finished(position, bounds):
+                        return
+                    self.job._stop.wait(self.job.settings.poll_seconds)
+                    continue
+                batch += 1
+                self._run_batch(batch, intent)
+                position, intent = intent.end, None
+        finally:
+            for port in (*self.sources, self.sink):
+                port.close()
+
+    def _recover(self) -> tuple[int, list[Position], list[Position | None], Intent | None]:
+        """The last batch done, where it ended, the bounds, and the batch that was under way, if any."""
+        checkpoint = self.job.checkpoint
+        stored = checkpoint.job()
+        signature = signature_of(self.job.plan)
+        if stored is None:
+            checkpoint.create({"signature": signature.to_json(), "partitions": self.job.settings.partitions})
+        else:
+            _check_compatible(stored["signature"], signature, checkpoint.location)
+        checkpoint.drop_uncommitted_state()
+        done = checkpoint.last_commit()
+        intent = checkpoint.intent(done + 1)
+        last = checkpoint.intent(done) if done else None
+        if last is not None:
+            return done, last.end, last.bounds, intent
+        if intent is not None:
+            return done, intent.start, intent.bounds, intent
+        start = self._patiently(lambda: [source.start() for source in self.sources])
+        bounds = self._patiently(lambda: [s.bound(p) for s, p in zip(self.sources, start, strict=True)])
+        return done, start, bounds, None
+
+    def _next_intent(self, position: list[Position], bounds: list[Position | None]) -> Intent | None:
+        limit = self.job.settings.max_rows
+        end = self._patiently(
+            lambda: [
+                s.available(p, b, limit) for s, p, b in zip(self.sources, position, bounds, strict=True)
+            ]
+        )
+        waiting = sum(total(p, e) for p, e in zip(position, end, strict=True))
+        return Intent(position, end, bounds) if waiting > 0 else None
+
+    def _run_batch(self, batch: int, intent: Intent) -> None:
+        began = time.monotonic()
+        if self.job.checkpoint.intent(batch) is None:
+            self.job.checkpoint.intend(batch, intent)  # 1
+        written = self._patiently(lambda: self._compute(batch, intent))  # 2
+        rows = sum(total(s, e) for s, e in zip(intent.start, intent.end, strict=True))
+        self.job.checkpoint.commit(batch, {"rows": rows, "written": written})  # 3
+        for source, end in zip(self.sources, intent.end, strict=True):  # 4
+            source.done(end)
+        self._account(batch, intent, rows, written, time.monotonic() - began)
+
+    def _compute(self, batch: int, intent: Intent) -> int | None:
+        frames = {
+            id(scan): source.read(start, end, scan.names)
+            for scan, source, start, end in zip(self.scans, self.sources, intent.start, intent.end, strict=True)
+        }
+        settings = self.job.settings
+        around = Batch(batch, uuid.uuid4().hex, settings.partitions, frames, self.job.checkpoint.state_location)
+        return self.sink.write(lower(self.job.plan, around), batch)
+
+    def _patiently(self, action: Callable[[], T]) -> T:
+        """Try again, with growing pauses, while the trouble may pass by itself (a broker that restarts)."""
+        for pause in (*RETRY_SECONDS[: self.job.settings.retries], None):
+            try:
+                return action()
+            except Exception as error:
+                problem = translate(error, self.job.name)
+                if pause is None or not is_passing(error, problem) or self._never_worked():
+                    raise problem from error
+                self.job._report(note=f"{problem.fact} Trying again in {pause} s.")
+                if self.job._stop.wait(pause):
+                    raise problem from error
+        raise JobError(f"Job '{self.job.name}' gave up.")
+
+    def _never_worked(self) -> bool:
+        """Nothing has succeeded yet: wrong settings are likelier than a passing fault, so fail at once."""
+        return self.job._progress.batches == 0 and not self.job.checkpoint.last_commit()
+
+    def _account(self, batch: int, intent: Intent, rows: int, written: int | None, seconds: float) -> None:
+        before = self.job._progress
+        rows_in = before.rows_in + rows
+        out = before.rows_out if written is None else (before.rows_out or 0) + written
+        self.job._report(
+            batches=before.batches + 1,
+            rows_in=rows_in,
+            rows_out=out,
+            lag=sum(s.lag(e) for s, e in zip(self.sources, intent.end, strict=True)),
+            batch_seconds=seconds,
+            rows_per_second=rows / seconds if seconds else 0.0,
+            positions=tuple(intent.end),
+            warnings=tuple(self.warnings),
+            note="",
+        )
+
+
+def _finished(position: list[Position], bounds: list[Position | None]) -> bool:
+    return all(
+        bound is not None and all(position[i].get(k, 0) >= v for k, v in bound.items())
+        for i, bound in enumerate(bounds)
+    )
+
+
+def _check_compatible(stored: dict[str, object], current: Signature, location: str) -> None:
+    problems = differences(Signature.from_json(stored), current)
+    if problems:
+        raise IncompatibleCheckpointError(
+            "The checkpoint was written by a job that this SQL cannot continue.",
+            detail="\n".join(f"- {p}" for p in problems) + f"\nCheckpoint: {location}",
+            hint="Undo the change, or start with a new --checkpoint directory (the job then reads its input again).",
+        )
