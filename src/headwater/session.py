@@ -40,13 +40,14 @@ class Result:
 
 @dataclass
 class Session:
-    """Tables, settings and running jobs. Spark is started when the first job is."""
+    """Tables, settings and running jobs. Spark is started when the first job is. `on_job` sees a job before it starts."""
 
     checkpoint: str = ""
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     on_batch: Callable[[Progress], None] = lambda _: None
+    on_job: Callable[[Job], None] = lambda _: None
     spark_session: SparkSession | None = None
     catalog: Catalog = field(default_factory=Catalog)
     settings: SessionOptions = field(default_factory=SessionOptions)
@@ -168,14 +169,15 @@ class Session:
         return []
 
     def _start(self, plan: Write) -> Job:
-        from headwater.runtime.job import start_job
+        from headwater.runtime.job import make_job
 
         number = len(self.jobs) + 1
         pipeline = self.settings["pipeline.name"]
         name = f"{pipeline}-{number}" if pipeline else f"{number}-{plan.table.name}"
-        job = start_job(name, plan, self.spark, self._checkpoint_of(name), self.settings, self.on_batch)
+        job = make_job(name, plan, self.spark, self._checkpoint_of(name), self.settings, self.on_batch)
+        self.on_job(job)
         self.jobs.append(job)
-        return job
+        return job.start()
 
     def _checkpoint_of(self, job: str) -> str:
         root = self.checkpoint or self.settings["execution.checkpointing.dir"] or ""

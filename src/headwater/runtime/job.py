@@ -31,7 +31,7 @@ from headwater.runtime.layers import state_rows
 from headwater.runtime.lower import Batch, lower
 from headwater.runtime.spark import job_session
 
-__all__ = ["Job", "JobSettings", "Progress", "start_job"]
+__all__ = ["Job", "JobSettings", "Progress", "make_job"]
 
 T = TypeVar("T")
 
@@ -68,7 +68,10 @@ class Progress:
 
 @dataclass
 class Job:
-    """One INSERT at work in a thread of its own."""
+    """One INSERT at work in a thread of its own.
+
+    `around_sink` lets a test stand between the job and its sink, to fail there as a crash would.
+    """
 
     name: str
     plan: Write
@@ -76,9 +79,11 @@ class Job:
     checkpoint: Checkpoint
     settings: JobSettings
     on_batch: Callable[[Progress], None] = lambda _: None
+    around_sink: Callable[[Sink], Sink] = lambda sink: sink
     error: HeadwaterError | None = None
     _progress: Progress = field(init=False)
     _stop: threading.Event = field(default_factory=threading.Event)
+    _turn: threading.Lock = field(default_factory=threading.Lock)
     _thread: threading.Thread | None = None
 
     def __post_init__(self) -> None:
@@ -98,6 +103,13 @@ class Job:
         self.request_stop()
         if self._thread is not None:
             self._thread.join(timeout)
+
+    def pause(self) -> None:
+        """Returns when no batch is under way; none starts before `resume`. Resume before you stop a paused job."""
+        self._turn.acquire()
+
+    def resume(self) -> None:
+        self._turn.release()
 
     def wait(self, timeout: float | None = None) -> bool:
         """True when the job has ended; raises its error if it failed."""
@@ -136,7 +148,7 @@ class Job:
         self.on_batch(self._progress)
 
 
-def start_job(
+def make_job(
     name: str,
     plan: Write,
     spark: SparkSession,
@@ -144,7 +156,7 @@ def start_job(
     options: SessionOptions,
     on_batch: Callable[[Progress], None],
 ) -> Job:
-    """A job in a Spark session of its own. The number of state partitions stays with the checkpoint."""
+    """A job in a Spark session of its own, not started yet. The number of state partitions stays with the checkpoint."""
     checkpoint = Checkpoint(location)
     stored = checkpoint.job()
     partitions = options["headwater.state.partitions"] or options["parallelism.default"] or 0
@@ -156,7 +168,7 @@ def start_job(
         partitions=partitions or spark.sparkContext.defaultParallelism,
     )
     session = job_session(spark, settings.partitions, options["table.local-time-zone"])
-    return Job(name, plan, session, checkpoint, settings, on_batch).start()
+    return Job(name, plan, session, checkpoint, settings, on_batch)
 
 
 def operator_names(plan: Write) -> list[str]:
@@ -172,24 +184,24 @@ class _Loop:
         context = IoContext(job.spark, job.name, self.warnings)
         self.scans = [node for node in walk(job.plan) if isinstance(node, Scan | Values)]
         self.sources: list[Source] = [open_source(scan, context) for scan in self.scans]
-        self.sink: Sink = open_sink(job.plan, context)
+        self.sink: Sink = job.around_sink(open_sink(job.plan, context))
         self.started = time.monotonic()
 
     def run(self) -> None:
         try:
             batch, position, bounds, intent = self._recover()
-            self.job._report(status="running", warnings=tuple(self.warnings))
+            self.job._report(status="running", positions=tuple(position), warnings=tuple(self.warnings))
             while not self.job._stop.is_set():
-                if intent is None:
-                    intent = self._next_intent(position, bounds)
-                if intent is None:
-                    if _finished(position, bounds):
-                        return
-                    self.job._stop.wait(self.job.settings.poll_seconds)
-                    continue
-                batch += 1
-                self._run_batch(batch, intent)
-                position, intent = intent.end, None
+                with self.job._turn:
+                    intent = intent or self._next_intent(position, bounds)
+                    if intent is not None:
+                        batch += 1
+                        self._run_batch(batch, intent)
+                        position, intent = intent.end, None
+                        continue
+                if _finished(position, bounds):
+                    return
+                self.job._stop.wait(self.job.settings.poll_seconds)
         finally:
             for port in (*self.sources, self.sink):
                 port.close()
