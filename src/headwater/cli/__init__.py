@@ -11,14 +11,14 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli import broker, fetch, version
+from headwater.cli import broker, check, demo, fetch, run, version
 from headwater.errors import HeadwaterError
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="headwater",
-    help="Flink-style SQL over Kafka topics, run as Spark Structured Streaming jobs.",
+    help="Flink-style SQL over Kafka topics, on Spark.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -26,6 +26,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+app.command("run")(run.run)
+app.command("check")(check.check)
+app.command("explain")(check.explain)
+app.command("demo")(demo.demo)
 app.command("fetch")(fetch.fetch)
 app.add_typer(broker.app, name="broker")
 

@@ -1,0 +1,151 @@
+"""The demo on a terminal: both result tables side by side, counting up, with the jobs below."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from rich import box
+from rich.align import Align
+from rich.columns import Columns
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.spinner import Spinner
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from headwater.cli.demo import NEXT, verdict_lines
+from headwater.cli.live import job_table
+from headwater.cli.meter import Meter, Reading
+from headwater.cli.style import count, span
+from headwater.demo.results import Counts
+from headwater.demo.scripts import COPY, COUNT, OUTPUTS, query_of
+from headwater.demo.stage import Stage, Verdict
+from headwater.demo.traffic import REGIONS
+
+__all__ = ["DemoScreen"]
+
+_TITLES = {COUNT: "upsert-kafka · avro", COPY: "kafka · csv"}
+_FLASH = 0.5
+_BAR = 14
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+class DemoScreen:
+    """Implements `DemoView`."""
+
+    def __init__(self, stage: Stage, seconds: float, console: Console | None = None) -> None:
+        self._stage = stage
+        self._seconds = seconds
+        self._console = console or Console(highlight=False)
+        self._spinner = Spinner("dots", style="cyan")
+        self._meters: list[Meter] = []
+        self._changed: dict[tuple[str, str], tuple[tuple[int, int], float]] = {}
+        self._clock: float | None = None
+        self._read_at = 0.0
+        self._readings: list[Reading] = []
+        self._live = Live(console=self._console, get_renderable=self.picture, auto_refresh=False)
+        self._live.start()
+
+    def show(self, clock: float | None) -> None:
+        self._clock = clock
+        if len(self._meters) != len(self._stage.jobs):
+            self._meters = [Meter(job.progress) for job in self._stage.jobs]
+        if time.monotonic() - self._read_at > 0.5 and self._stage.phase != "Stopping everything":
+            self._read_at = time.monotonic()
+            self._readings = [meter.read() for meter in self._meters]
+        self._live.refresh()
+
+    def close(self) -> None:
+        self._live.refresh()
+        self._live.stop()
+
+    def picture(self) -> RenderableType:
+        parts: list[RenderableType] = []
+        if self._stage.followers:
+            parts.append(self._tables())
+            parts.append(self._fed())
+            parts.append(Padding(job_table(self._readings, self._console.width >= 110), (0, 1)))
+        parts.append(Padding(self._footer(), (0, 1)))
+        return Group(*parts)
+
+    def _tables(self) -> RenderableType:
+        names = [name for name in OUTPUTS if name in self._stage.followers]
+        panels = [self._panel(name) for name in names]
+        if self._console.width < 100:
+            return Group(*panels)
+        grid = Table.grid(expand=True, padding=(0, 1))
+        for _ in panels:
+            grid.add_column(ratio=1)
+        grid.add_row(*panels)
+        return grid
+
+    def _panel(self, name: str) -> Panel:
+        counts = self._stage.counts(name)
+        table = Table(box=None, expand=True, header_style="dim", padding=(0, 1), pad_edge=False)
+        table.add_column("user_region", no_wrap=True)
+        table.add_column("", width=_BAR)
+        table.add_column("pv", justify="right")
+        table.add_column("uv", justify="right")
+        greatest = max((pv for pv, _ in counts.values()), default=1)
+        for region in sorted(counts.keys() | REGIONS.keys(), key=_place):
+            table.add_row(*self._row(name, region, counts, greatest))
+        title = Text.assemble((name, "bold"), ("  ", ""), (_TITLES[name], "dim"))
+        return Panel(table, title=title, title_align="left", box=box.ROUNDED, border_style="blue", padding=(0, 1))
+
+    def _row(self, name: str, region: str, counts: Counts, greatest: int) -> Sequence[RenderableType]:
+        if region not in counts:
+            return Text(region, "dim"), "", Text("–", "dim"), Text("–", "dim")
+        pv, uv = counts[region]
+        style = "bold bright_white" if self._is_fresh(name, region, (pv, uv)) else ""
+        return Text(region), Text(_bar(pv / greatest), "blue"), Text(count(pv), style), Text(count(uv), style)
+
+    def _is_fresh(self, name: str, region: str, now: tuple[int, int]) -> bool:
+        before, since = self._changed.get((name, region), (None, 0.0))
+        if before != now:
+            since = time.monotonic()
+            self._changed[name, region] = (now, since)
+        return time.monotonic() - since < _FLASH
+
+    def _fed(self) -> RenderableType:
+        sent = self._stage.feed.sent if self._stage.feed is not None else 0
+        text = Text.assemble(("  pageviews  ", "bold"), (f"{count(sent)} fed", ""), ("  kafka · json", "dim"))
+        return Padding(text, (0, 0))
+
+    def _footer(self) -> RenderableType:
+        if self._clock is None or self._clock >= self._seconds:
+            self._spinner.update(text=Text(f"{self._stage.phase} …"))
+            return self._spinner
+        grid = Table.grid(padding=(0, 1))
+        bar = ProgressBar(self._seconds, min(self._clock, self._seconds), width=40, complete_style="cyan")
+        left = f"{span(self._clock)} of {span(self._seconds)}"
+        grid.add_row(bar, Text(left, "cyan"), Text("Ctrl-C ends earlier", "dim"))
+        return grid
+
+    def verdict(self, verdict: Verdict) -> None:
+        for line in verdict_lines(verdict):
+            self._console.print(Text(line, "bold green" if line.startswith("✓") else "bold red"))
+        self._console.print()
+        self._console.print(Text("What ran", "bold"))
+        queries = [Syntax(query_of(name), "sql", theme="ansi_dark", background_color="default") for name in OUTPUTS]
+        self._console.print(Padding(Columns(queries, padding=(0, 6)), (0, 2)))
+        self._console.print(Text("What to try next", "bold"))
+        steps = Table.grid(padding=(0, 3))
+        for command, meaning in NEXT:
+            steps.add_row(Text(command, "cyan"), Text(meaning, "dim"))
+        self._console.print(Padding(Align.left(steps), (0, 2)))
+
+
+def _place(region: str) -> tuple[int, str]:
+    known = list(REGIONS)
+    return (known.index(region) if region in REGIONS else len(known), region)
+
+
+def _bar(share: float) -> str:
+    """A bar in steps of an eighth of a character."""
+    eighths = round(share * _BAR * 8)
+    return "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")

@@ -1,0 +1,79 @@
+"""Ctrl-C and SIGTERM: the first asks for a clean stop, the second ends the process where it is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from signal import _HANDLER
+
+__all__ = ["Stop", "shielded"]
+
+T = TypeVar("T")
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SHOW_CURSOR = "\x1b[?25h\n"
+
+
+class Stop:
+    """While it is entered, `requested` becomes true instead of the process ending. Polled, never waited for: a signal
+    handler must not touch a lock."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._before: dict[signal.Signals, _HANDLER] = {}
+
+    def __enter__(self) -> Stop:
+        self._before = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _on_signal(self, number: int, _: FrameType | None) -> None:
+        if self.requested:
+            _leave_at_once(128 + number)
+        self.requested = True
+
+
+def _leave_at_once(code: int) -> None:
+    """No clean-up: what is committed is committed, the JVM sees that we are gone, and the rest is done again."""
+    if sys.stderr.isatty():
+        sys.stderr.write(_SHOW_CURSOR)
+        sys.stderr.flush()
+    os._exit(code)
+
+
+def shielded(action: Callable[[], T], while_waiting: Callable[[], None] = lambda: None) -> T:
+    """Run `action` in a thread in which Ctrl-C is blocked.
+
+    A terminal sends Ctrl-C to every process of its group. The processes that `action` starts inherit the block, so that
+    Spark's workers finish the batch at hand while this process, which is not blocked, arranges the stop.
+    """
+    answer: list[T] = []
+    problem: list[BaseException] = []
+
+    def work() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            answer.append(action())
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
+            problem.append(error)
+
+    thread = threading.Thread(target=work, name="headwater-start", daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.05)
+        while_waiting()
+        time.sleep(0)
+    if problem:
+        raise problem[0]
+    return answer[0]

@@ -1,0 +1,93 @@
+"""How the commands show things: numbers, durations, and tables that are drawn on a terminal and aligned elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+__all__ = ["aligned", "boxed", "console", "count", "rate", "seconds", "show_table", "span"]
+
+_GAP = "  "
+
+
+def count(number: int | None) -> str:
+    """1,234,567; a dash for what is not known."""
+    return "–" if number is None else f"{number:,}"
+
+
+def rate(per_second: float | None) -> str:
+    """A rate that stays narrow: 0, 0.4, 12, 3,456, 1.2 M."""
+    if per_second is None:
+        return "–"
+    if per_second >= 10_000_000:
+        return f"{per_second / 1e6:,.0f} M"
+    if per_second >= 1_000_000:
+        return f"{per_second / 1e6:,.1f} M"
+    if 0 < per_second < 9.95:
+        return f"{per_second:.1f}"
+    return f"{per_second:,.0f}"
+
+
+def seconds(duration: float) -> str:
+    """How long a batch took: 0.04 s, 1.2 s, 75 s."""
+    if duration <= 0:
+        return "–"
+    if duration < 1:
+        return f"{duration:.2f} s"
+    return f"{duration:.1f} s" if duration < 60 else f"{duration:.0f} s"
+
+
+def span(duration: float) -> str:
+    """How long something has been going on: 0:42, 12:05, 3:00:00."""
+    minutes, second = divmod(int(duration), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"
+
+
+def console(*, stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, soft_wrap=False)
+
+
+def aligned(rows: Sequence[Sequence[str]], indent: str = "") -> list[str]:
+    """Columns as wide as their widest cell; the last one is free."""
+    if not rows:
+        return []
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+    return [
+        (indent + _GAP.join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[-1]])).rstrip()
+        for row in rows
+    ]
+
+
+def boxed(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    for name in header:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """To standard output. A single column (a plan, a CREATE statement) is text and stays as it is."""
+    if len(header) == 1:
+        for row in rows:
+            typer.echo(row[0])
+    elif sys.stdout.isatty():
+        console().print(boxed(header, rows))
+    else:
+        for line in aligned([header, *rows]):
+            typer.echo(line)

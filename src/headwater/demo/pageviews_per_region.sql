@@ -1,0 +1,34 @@
+-- Page views and distinct visitors per region, kept up to date in a compacted topic.
+CREATE TABLE pageviews (
+  user_id BIGINT,
+  page_id BIGINT,
+  viewtime TIMESTAMP,
+  user_region STRING,
+  WATERMARK FOR viewtime AS viewtime - INTERVAL '2' SECOND
+) WITH (
+  'connector' = 'kafka',
+  'topic' = '${pageviews}',
+  'properties.bootstrap.servers' = '${kafka}',
+  'format' = 'json'
+);
+
+CREATE TABLE pageviews_per_region (
+  user_region STRING,
+  pv BIGINT,
+  uv BIGINT,
+  PRIMARY KEY (user_region) NOT ENFORCED
+) WITH (
+  'connector' = 'upsert-kafka',
+  'topic' = '${pageviews_per_region}',
+  'properties.bootstrap.servers' = '${kafka}',
+  'key.format' = 'avro',
+  'value.format' = 'avro'
+);
+
+INSERT INTO pageviews_per_region
+SELECT
+  user_region,
+  COUNT(*),
+  COUNT(DISTINCT user_id)
+FROM pageviews
+GROUP BY user_region;
