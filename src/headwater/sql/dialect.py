@@ -24,6 +24,8 @@ How the trees look (what the rest of Headwater may rely on):
     TUMBLE(TABLE t, DESCRIPTOR(ts), …) in FROM           exp.Table(this=exp.Anonymous), with TABLE(…) around it or not
     t FOR SYSTEM_TIME AS OF x            exp.Table(version=exp.Version(expression=x))
 
+`node.sql(dialect=Flink)` writes a tree back as Flink SQL (`dialect_writer`).
+
 Places: `meta["start"]` and `meta["end"]` are offsets into the parsed text; `script.position_of` turns them into a line.
 """
 
@@ -38,6 +40,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokens import Token
 
 from headwater.errors import SqlError
+from headwater.sql.dialect_writer import FlinkWriter
 from headwater.sql.parse_literals import interval_amount
 from headwater.sql.parse_queries import QueryParser
 from headwater.sql.parse_source import Script
@@ -74,6 +77,7 @@ class Flink(Dialect):
 
     Tokenizer = FlinkTokenizer
     Parser = FlinkParser
+    Generator = FlinkWriter
 
 
 def tokenize(script: Script) -> list[Token]:

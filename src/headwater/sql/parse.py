@@ -38,6 +38,8 @@ _REFUSED = frozenset(
     }
 )
 _DETAILS = ("ESTIMATED_COST", "CHANGELOG_MODE", "JSON_EXECUTION_PLAN", "PLAN_ADVICE")
+_VALUE_STARTS = (TokenType.NUMBER, TokenType.STRING, TokenType.NULL, TokenType.TRUE, TokenType.FALSE, TokenType.DASH)
+_PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.,:;/%+\- ]+")
 _OPTION_NAME = re.compile(r"[A-Za-z0-9_.\-]+")
 
 
@@ -78,6 +80,8 @@ def _insert(r: Reading) -> Insert:
     table = p.table_with_hints()
     if p.ahead("PARTITION", "("):
         p.fail("INSERT INTO … PARTITION is not supported", hint="Write the partition's columns in the query.")
+    if any(p.ahead_type(TokenType.L_PAREN, kind) for kind in _VALUE_STARTS):
+        _missing_query(p, target)
     columns = _insert_columns(p)
     if not p.query_ahead() and not p.ahead("("):
         _missing_query(p, target)
@@ -212,7 +216,10 @@ def _set(r: Reading) -> SetOption:
         return SetOption(key=key, value=value, **r.origin(first))
     while p.here:
         p.skip()
-    return SetOption(key=key, value=p.sql[start.start : p.before.end + 1], **r.origin(first))
+    value = p.sql[start.start : p.before.end + 1]
+    if not _PLAIN_VALUE.fullmatch(value):
+        p.fail("This value needs quotes", at=start, hint=f"Write SET '{key}' = '…'.")
+    return SetOption(key=key, value=value, **r.origin(first))
 
 
 def _option_key(r: Reading, stop: str = "") -> str:

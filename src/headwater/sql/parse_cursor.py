@@ -147,6 +147,8 @@ class Cursor(Parser):
             )
         if not token.text:
             self.fail("A name cannot be empty")
+        if not quoted and not token.text.replace("$", "_").isidentifier():
+            self.fail(f"'{token.text}' is not a name", hint="A name with other characters is written in backquotes.")
         self._advance()
         return self._identifier_expression(token, quoted=quoted)
 

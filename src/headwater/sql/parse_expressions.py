@@ -54,7 +54,9 @@ class ExpressionParser(LiteralParser):
             node: exp.Expr | None = self.UNARY_PARSERS[self.before.token_type](self)
             return place(node, token)
         operand = self._operand()
-        return self._parse_column_ops(place(operand, token)) if operand is not None else None
+        if operand is None:
+            self.fail_expected("an expression")
+        return self._parse_column_ops(place(operand, token))
 
     def _operand(self) -> exp.Expr | None:
         token = self.here
@@ -78,15 +80,13 @@ class ExpressionParser(LiteralParser):
     def expression_here(self) -> exp.Expr:
         """A whole expression, which must be here."""
         node = self._parse_disjunction()
-        if node is None:
-            self.fail_expected("an expression")
+        assert node is not None
         return node
 
     def operand_here(self) -> exp.Expr:
         """An operand of a comparison, which must be here."""
         node = self._parse_bitwise()
-        if node is None:
-            self.fail_expected("an expression")
+        assert node is not None
         return node
 
     def query_ahead(self) -> bool:
@@ -123,7 +123,7 @@ class ExpressionParser(LiteralParser):
         """`.field`, `.*` and `[index]`; an index stays exactly as written (1-based for arrays, a key for maps)."""
         while this is not None:
             if self._match(TokenType.L_BRACKET):
-                this = place(exp.Bracket(this=this, expressions=[self.expression_here()]), self.before)
+                this = exp.Bracket(this=this, expressions=[self.expression_here()]).update_positions(this)
                 self.expect("]")
             elif self._match(TokenType.DOT):
                 this = self._field_of(this)

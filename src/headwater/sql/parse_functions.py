@@ -101,12 +101,13 @@ class FunctionParser(ExpressionParser):
         return self.expression_here()
 
     def _table_argument(self) -> exp.Expr:
-        """The `t [PARTITION BY a, b]` of a table function."""
+        """The `t`, `t PARTITION BY a` or `t PARTITION BY (a, b)` of a table function."""
         table = self._parse_table_parts()
         assert table is not None
         token = self.here
         if self._match(TokenType.PARTITION_BY):
-            keys = self._parse_csv(self.expression_here)
+            several = self.ahead("(")
+            keys = self.comma_separated(self.expression_here) if several else [self.expression_here()]
             table.set("partition", place(exp.Partition(expressions=keys), token))
         return table
 
@@ -114,7 +115,7 @@ class FunctionParser(ExpressionParser):
         token = self.here
         word = token.text.upper()
         word = word[:-1] if word.endswith("S") and word[:-1] in _TIME_UNITS else word
-        if word not in _TIME_UNITS or token.token_type == TokenType.IDENTIFIER:
+        if word not in _TIME_UNITS or token.token_type != TokenType.VAR:
             self.fail_expected("a unit of time", hint="For example YEAR, MONTH, DAY, HOUR, MINUTE or SECOND.")
         self.skip()
         return place(exp.Var(this=word), token)

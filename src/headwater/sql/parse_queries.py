@@ -126,12 +126,11 @@ class QueryParser(TableParser):
         if distinct is None:
             self._match(TokenType.ALL)
         select = exp.Select(distinct=distinct, expressions=self._parse_csv(self._projection))
-        token = self.here
         if self._match(TokenType.FROM):
             self._from(select)
-            select.args["from_"].update_positions(token)
+        token = self.here
         if self._match(TokenType.WHERE):
-            select.set("where", place(exp.Where(this=self.expression_here()), self.before))
+            select.set("where", place(exp.Where(this=self.expression_here()), token))
         token = self.here
         if self._match(TokenType.GROUP_BY):
             select.set("group", place(exp.Group(expressions=self._parse_csv(self._grouping)), token))
@@ -143,11 +142,12 @@ class QueryParser(TableParser):
         return select
 
     def _from(self, select: exp.Select) -> None:
+        token = self.before
         first = self.table_here()
         self._joined(first)
         joins = first.args.get("joins")
         first.set("joins", None)
-        select.set("from_", exp.From(this=first))
+        select.set("from_", place(exp.From(this=first), token))
         if joins:
             select.set("joins", joins)
 

@@ -22,8 +22,8 @@ __all__ = ["Script", "position_of"]
 _PIECES = re.compile(
     r"""
     (?P<comment> --[^\n\r]* | /\*(?!\+).*?\*/ )
-  | (?P<quoted> '(?:[^']|'')*' | "[^"]*" | `(?:[^`]|``)*` | /\*\+.*?\*/ )
-  | (?P<open> /\* | ' | " | ` )
+  | (?P<quoted> '(?:[^']|'')*' | "[^"]*" | `(?:[^`]|``)*` )
+  | (?P<open> /\*(?!\+) | /\*(?=\+)(?!.*?\*/) | ' | " | ` )
   | (?P<escape> \$\$\{ )
   | (?P<variable> \$\{ (?P<name>[^{}\n]*) (?P<closed>\})? )
     """,
@@ -38,7 +38,7 @@ _SECRET = re.compile(
 )
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
 _UNCLOSED = {
-    "/*": ("A comment is not closed", "End it with */."),
+    "/*": ("A comment or hint is not closed", "End it with */."),
     "'": ("A text is not closed", "End it with '; a quote inside a text is doubled: 'it''s'."),
     '"': ("A double-quoted text is not closed", 'End it with ".'),
     "`": ("A quoted name is not closed", "End it with `."),
@@ -46,7 +46,10 @@ _UNCLOSED = {
 
 
 class Script:
-    """A script as written. `variables` replace `${name}` everywhere but in comments; `$${` is a plain `${`."""
+    """A script as written. `variables` replace `${name}` everywhere but in comments; `$${` is a plain `${`.
+
+    A value is data where the variable stands inside quotes: quotes in it are doubled and end nothing.
+    """
 
     def __init__(self, text: str, name: str = "", variables: Mapping[str, str] | None = None) -> None:
         self.text = text
@@ -58,6 +61,7 @@ class Script:
         self._text_starts: list[int] = []
         self._fixed: list[bool] = []
         self.sql = self._replaced(variables or {})
+        self._check_closed()
 
     def position(self, of: exp.Expr | Token | int, length: int = 1) -> Position:
         """The place of a token, of a node that has one, or of an offset into `sql`."""
@@ -110,18 +114,27 @@ class Script:
             out.append(piece)
             size += len(piece)
 
-        for found in self._variables():
+        for found, quote in self._variables():
             run(self.text[done : found.start()], done, False)
             value = "${" if found["escape"] else self._value(found, variables)
-            run(value, found.start(), True)
+            if quote == '"' and quote in value:
+                self._fail("A value with a double quote inside double quotes", *found.span(), "Use single quotes here.")
+            run(value.replace(quote, quote * 2) if quote else value, found.start(), True)
             done = found.end()
         run(self.text[done:], done, False)
         self._text_starts.append(len(self.text))
         return "".join(out)
 
-    def _variables(self) -> list[re.Match[str]]:
-        """The variables and escapes of the text, also those inside quotes, but none in a comment."""
-        found: list[re.Match[str]] = []
+    def _check_closed(self) -> None:
+        """A value outside quotes may bring a quote that nothing closes."""
+        for piece in _PIECES.finditer(self.sql):
+            if piece["open"]:
+                fact, hint = _UNCLOSED[piece["open"]]
+                raise self.error(SyntaxProblem(fact, piece.start(), piece.end(), hint=hint))
+
+    def _variables(self) -> list[tuple[re.Match[str], str]]:
+        """The variables and escapes of the text, none in a comment, each with the quote it stands in."""
+        found: list[tuple[re.Match[str], str]] = []
         at = 0
         while piece := _PIECES.search(self.text, at):
             at = piece.end()
@@ -129,9 +142,10 @@ class Script:
                 fact, hint = _UNCLOSED[piece["open"]]
                 self._fail(fact, piece.start(), piece.end(), hint)
             if piece["quoted"]:
-                found.extend(_VARIABLE.finditer(self.text, piece.start(), piece.end()))
+                inner = _VARIABLE.finditer(self.text, piece.start(), piece.end())
+                found.extend((variable, piece[0][0]) for variable in inner)
             elif not piece["comment"]:
-                found.append(piece)
+                found.append((piece, ""))
         return found
 
     def _value(self, found: re.Match[str], variables: Mapping[str, str]) -> str:

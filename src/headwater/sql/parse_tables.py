@@ -35,6 +35,8 @@ _REFUSED = {
     "PIVOT": "PIVOT is not Flink SQL",
     "UNPIVOT": "UNPIVOT is not Flink SQL",
     "QUALIFY": "QUALIFY is not supported",
+    "GROUP": "GROUP needs BY",
+    "ORDER": "ORDER needs BY",
 }
 
 

@@ -127,7 +127,7 @@ def _written(t: SqlType) -> str:
     if t.name == "MAP":
         return f"MAP<{t.key}, {t.element}>"
     if t.name == "ROW":
-        return "ROW<" + ", ".join(f"`{f.name}` {f.type}" for f in t.fields) + ">"
+        return "ROW<" + ", ".join(f"`{f.name.replace('`', '``')}` {f.type}" for f in t.fields) + ">"
     return t.name
 
 
