@@ -46,9 +46,9 @@ check: $(VENV)/.package ## ruff, mypy and the walls between the rooms
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --quiet tests/unit/test_imports.py
 
-bench: setup ## the benchmarks
+bench: setup ## Headwater and Flink side by side; takes a quarter of an hour
 	$(BIN)/headwater fetch --bench
-	$(BIN)/python -m benchmarks
+	$(BIN)/python benchmarks/run.py
 
 docs: $(VENV)/.package ## rewrite the generated option tables
 	$(BIN)/python -m headwater.options.docs

@@ -1,0 +1,137 @@
+"""Headwater and Flink, side by side on the same topics: `make bench`.
+
+1. Start the embedded broker and both engines.
+2. For each workload: fill its topic, let each engine run it once to warm up, then run them in turn. Every final table
+   must equal the recount of the input, or the benchmark fails.
+3. Measure latency at a steady 1,000 rows a second.
+4. Print Flink's time divided by ours, and write RESULTS.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from generate import Table, expected, fill
+from latency import Latency, measure_latency
+from outputs import create_topic, drop_topic, read_outcome
+from report import Measured, Report, summary, write_results
+from side import Side, start_flink, start_headwater
+from workloads import WORKLOADS, Place, Workload
+
+from headwater.broker import Broker
+from headwater.errors import HeadwaterError
+
+LATENCY = "latency"
+NO_MINI_BATCH = {"table.exec.mini-batch.enabled": "false"}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    directory = Path(tempfile.mkdtemp(prefix="headwater-bench-"))
+    try:
+        with (
+            Broker.start(directory / "broker", port=0, die_with_parent=True) as broker,  # 1
+            start_headwater(directory) as ours,
+            start_flink(directory) as theirs,
+        ):
+            bench = Bench(broker.bootstrap_servers, (ours, theirs), options.rows, options.runs)
+            workloads = {name: bench.compare(WORKLOADS[name]) for name in options.only if name != LATENCY}  # 2
+            latencies = bench.latencies(options.seconds) if LATENCY in options.only else {}  # 3
+    except (HeadwaterError, RuntimeError) as error:
+        print(f"{error}\nLogs: {directory}", file=sys.stderr)
+        return 1
+    _conclude(Report(options.rows, options.runs, workloads, latencies), complete=options.only == _ALL)  # 4
+    shutil.rmtree(directory)
+    return 0
+
+
+_ALL = [*WORKLOADS, LATENCY]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="Headwater and Flink, side by side on the same topics.")
+    parser.add_argument("--rows", type=int, default=4_000_000, help="messages per topic (default: 4,000,000)")
+    parser.add_argument("--runs", type=int, default=3, help="timed runs of each engine (default: 3)")
+    parser.add_argument("--only", nargs="+", choices=_ALL, default=_ALL, help="some of it; RESULTS.md stays as it is")
+    parser.add_argument("--seconds", type=float, default=30, help="how long latency is measured (default: 30)")
+    return parser
+
+
+class Bench:
+    """One broker and both engines, ours first."""
+
+    def __init__(self, servers: str, sides: tuple[Side, Side], rows: int, runs: int) -> None:
+        self._servers = servers
+        self._sides = sides
+        self._rows = rows
+        self._runs = runs
+
+    def compare(self, workload: Workload) -> Measured:
+        """Fill the topic, warm both sides up, and time them in turn: ours first in one run, Flink first in the next."""
+        began = time.perf_counter()
+        create_topic(self._servers, workload.name)
+        fill(self._servers, workload.name, workload.name, self._rows)
+        right = expected(workload.name, self._rows)
+        print(f"{workload.name}: {self._rows:,} rows in {time.perf_counter() - began:.1f} s", flush=True)
+        measured = Measured()
+        for number in range(self._runs + 1):
+            for side in self._sides if number % 2 else self._sides[::-1]:
+                seconds = self._timed(workload, side, right, measured)
+                print(f"  {side.name:<10} {seconds:6.2f} s{'' if number else '  (warm-up)'}", flush=True)
+                if number:
+                    getattr(measured, side.name).append(seconds)
+        drop_topic(self._servers, workload.name)
+        return measured
+
+    def latencies(self, seconds: float) -> dict[str, Latency]:
+        ours, theirs = self._sides
+        found = {}
+        cases: tuple[tuple[str, Side, Mapping[str, str]], ...] = (
+            ("Headwater", ours, {}),
+            ("Flink, mini-batch of 1 s", theirs, {}),
+            ("Flink, no mini-batch", theirs, NO_MINI_BATCH),
+        )
+        for number, (name, side, settings) in enumerate(cases):
+            place = Place(self._servers, f"latency-{number}", f"latency-{number}-results")
+            found[name] = measure_latency(side, place, seconds, settings)
+            print(f"latency    {name}: p50 {found[name].p50:.2f} s, p99 {found[name].p99:.2f} s", flush=True)
+        return found
+
+    def _timed(self, workload: Workload, side: Side, right: Table, measured: Measured) -> float:
+        """Run once into a topic of its own, and check what came out."""
+        sink = f"{workload.name}-{side.name}"
+        create_topic(self._servers, sink)
+        seconds = side.run(workload.statements(Place(self._servers, workload.name, sink), bounded=True))
+        outcome = read_outcome(self._servers, sink, workload.sink_format)
+        _check(side.name, outcome.table, right)
+        measured.messages[side.name] = outcome.messages
+        drop_topic(self._servers, sink)
+        return seconds
+
+
+def _check(name: str, table: Table, right: Table) -> None:
+    if table != right:
+        wrong = [key for key in table.keys() | right.keys() if table.get(key) != right.get(key)]
+        key = min(wrong)
+        raise RuntimeError(
+            f"{name}'s results are wrong for {len(wrong)} of {len(right)} keys: "
+            f"'{key}' has {table.get(key)}, the input says {right.get(key)}."
+        )
+
+
+def _conclude(report: Report, *, complete: bool) -> None:
+    print()
+    for name, measured in report.workloads.items():
+        print(summary(name, measured))
+    if complete:
+        print(f"Written: {write_results(report)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""The engines as run.py sees them: a process each, started here, asked over `protocol`, and always stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from flink_home import flink_environment, flink_python
+
+__all__ = ["Side", "start_flink", "start_headwater"]
+
+HERE = Path(__file__).parent
+HEAP = "4g"
+
+
+class Side:
+    """One engine's process. What it logs is in `log`."""
+
+    def __init__(self, name: str, command: Sequence[str], directory: Path, environment: Mapping[str, str]) -> None:
+        self.name = name
+        self.log = directory / f"{name}.log"
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, **environment},
+                text=True,
+                start_new_session=True,
+            )
+        self._answer()
+
+    def run(self, statements: Sequence[str]) -> float:
+        """Run a bounded job; the seconds from its submission to its end."""
+        return self._ask({"do": "run", "statements": list(statements), "settings": {}})
+
+    def start(self, statements: Sequence[str], settings: Mapping[str, str]) -> None:
+        self._ask({"do": "start", "statements": list(statements), "settings": dict(settings)})
+
+    def stop(self) -> None:
+        """End the job that was started."""
+        self._ask({"do": "stop"})
+
+    def close(self) -> None:
+        """End the process: by closing its input, else by force."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        for force in (self._process.terminate, self._process.kill):
+            try:
+                self._process.wait(20)
+                return
+            except subprocess.TimeoutExpired:
+                force()
+        self._process.wait()
+
+    def __enter__(self) -> Side:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _ask(self, request: dict[str, Any]) -> float:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return float(self._answer()["seconds"])
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.name} ended unexpectedly:\n{self.log.read_text(errors='replace')[-4000:]}")
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise RuntimeError(f"{self.name} failed:\n{answer['error']}")
+        return answer
+
+
+def start_headwater(directory: Path) -> Side:
+    checkpoints = directory / "headwater"
+    checkpoints.mkdir()
+    return Side("headwater", [sys.executable, str(HERE / "headwater_side.py"), str(checkpoints)], directory, {})
+
+
+def start_flink(directory: Path) -> Side:
+    checkpoints = directory / "flink"
+    checkpoints.mkdir()
+    python = flink_python()
+    environment = {
+        "JVM_ARGS": f"-Xmx{HEAP} -Djava.net.preferIPv4Stack=true",
+        **flink_environment(python, directory / "flink-lib"),
+        "FLINK_LOG_DIR": str(directory),
+    }
+    return Side("flink", [str(python), str(HERE / "flink_side.py"), str(checkpoints)], directory, environment)
