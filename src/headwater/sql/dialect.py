@@ -58,8 +58,10 @@ __all__ = [
     "parse_expression",
     "parse_query",
     "parse_type",
+    "parsed",
     "table_options",
     "to_type",
+    "tokenize",
 ]
 
 _T = TypeVar("_T")
