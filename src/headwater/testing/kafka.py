@@ -1,0 +1,136 @@
+"""The test's own side of Kafka: topics made and removed, messages sent and read, with a client that is not Spark's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Message as Received
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
+from confluent_kafka.cimpl import NewTopic
+
+from headwater.errors import KafkaUnavailableError
+
+__all__ = ["Kafka", "Offsets", "Record"]
+
+Offsets = dict[tuple[str, int], int]
+
+_TIMEOUT = 30.0
+_LATEST = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+
+
+@dataclass(frozen=True)
+class Record:
+    """A message as Kafka has it. `partition` and `timestamp` None leave the choice to the producer."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    partition: int | None = None
+    timestamp: int | None = None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+class Kafka:
+    """Clients of one cluster, opened when first used and kept."""
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        self.bootstrap_servers = bootstrap_servers
+        self._common: dict[str, Any] = {"bootstrap.servers": bootstrap_servers, "log_level": 2}
+        self._admin = AdminClient(dict(self._common))
+        # Java clients place a key by murmur2; librdkafka's own default would put it elsewhere.
+        self._producer = Producer(
+            {**self._common, "partitioner": "murmur2_random", "linger.ms": 0, "enable.idempotence": True}
+        )
+        self._consumer = Consumer(
+            {**self._common, "group.id": "headwater-testing", "enable.auto.commit": False, "fetch.wait.max.ms": 10}
+        )
+
+    def create(self, partitions: Mapping[str, int], *, compacted: bool = False) -> None:
+        """Topics with these numbers of partitions; returns when they are there."""
+        config = {"cleanup.policy": "compact"} if compacted else {}
+        topics = [NewTopic(name, count, 1, config=config) for name, count in partitions.items()]
+        for name, done in self._admin.create_topics(topics, operation_timeout=_TIMEOUT).items() if topics else ():
+            try:
+                done.result(_TIMEOUT)
+            except Exception as error:
+                raise KafkaUnavailableError(f"Topic '{name}' could not be created.", detail=str(error)) from error
+
+    def delete(self, topics: Sequence[str]) -> None:
+        """Asked for, not waited for."""
+        if topics:
+            self._admin.delete_topics(list(topics))
+
+    def produce(self, records: Iterable[Record]) -> None:
+        """Returns when all of them are in Kafka."""
+        failures: list[str] = []
+
+        def delivered(error: KafkaError | None, _: Received) -> None:
+            if error is not None:
+                failures.append(str(error))
+
+        for record in records:
+            self._producer.produce(record.topic, record.value, record.key, on_delivery=delivered, **_choices(record))
+            self._producer.poll(0)
+        left = self._producer.flush(_TIMEOUT)
+        if left or failures:
+            detail = failures[0] if failures else f"{left} messages were not delivered in {_TIMEOUT:.0f} s."
+            raise KafkaUnavailableError("Messages could not be produced.", detail=detail)
+
+    def ends(self, partitions: Mapping[str, int]) -> Offsets:
+        """Where each topic ends now; `partitions` are their numbers of partitions."""
+        wanted = {TopicPartition(topic, p): _LATEST for topic, n in partitions.items() for p in range(n)}
+        if not wanted:
+            return {}
+        futures = self._admin.list_offsets(wanted, request_timeout=_TIMEOUT)
+        return {(tp.topic, tp.partition): future.result(_TIMEOUT).offset for tp, future in futures.items()}
+
+    def read(self, topic: str, start: Mapping[int, int], end: Mapping[int, int]) -> list[Record]:
+        """The messages in between, partition by partition."""
+        waiting = {p for p, stop in end.items() if stop > start.get(p, 0)}
+        if not waiting:
+            return []
+        self._consumer.assign([TopicPartition(topic, p, start.get(p, OFFSET_BEGINNING)) for p in waiting])
+        found: list[tuple[int, int, Record]] = []
+        while waiting:
+            message = self._consumer.poll(_TIMEOUT)
+            if message is None:
+                raise KafkaUnavailableError(f"Topic '{topic}' did not give the messages it has in {_TIMEOUT:.0f} s.")
+            if message.error():
+                raise KafkaUnavailableError(f"Topic '{topic}' could not be read.", detail=str(message.error()))
+            partition, offset = message.partition() or 0, message.offset() or 0
+            if offset < end[partition]:
+                found.append((partition, offset, _record(message)))
+            if offset >= end[partition] - 1:
+                waiting.discard(partition)
+        self._consumer.unassign()
+        return [record for _, _, record in sorted(found, key=lambda entry: entry[:2])]
+
+    def close(self) -> None:
+        self._producer.flush(1)
+        self._consumer.close()
+
+
+def _choices(record: Record) -> dict[str, Any]:
+    """What the record asks for beyond key and value."""
+    asked = {"partition": record.partition, "timestamp": record.timestamp, "headers": list(record.headers) or None}
+    return {name: value for name, value in asked.items() if value is not None}
+
+
+def _record(message: Received) -> Record:
+    headers: Any = message.headers() or ()
+    return Record(
+        message.topic() or "",
+        _as_bytes(message.key()),
+        _as_bytes(message.value()),
+        message.partition(),
+        message.timestamp()[1],
+        tuple((name, _as_bytes(value) or b"") for name, value in headers),
+    )
+
+
+def _as_bytes(data: str | bytes | None) -> bytes | None:
+    return data.encode() if isinstance(data, str) else data

@@ -1,0 +1,73 @@
+"""Waiting for jobs without sleeping blindly: all that was produced has been read, computed, written and committed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from headwater.testing.engine import Engine, JobStatus
+from headwater.testing.kafka import Kafka, Offsets
+
+__all__ = ["NotSettled", "await_failure", "settle"]
+
+_LOOK_SECONDS = 0.01
+
+
+class NotSettled(Exception):
+    """The jobs did not get there: one failed, or the time is up. The text says which and why."""
+
+
+def settle(engine: Engine, kafka: Kafka | None, partitions: Mapping[str, int], seconds: float) -> list[JobStatus]:
+    """Returns when all live jobs have committed everything there is, with the jobs as they are then.
+
+    1. See where the topics end. 2. See that every job has committed up to there. 3. See that the topics still end
+    there: then no job was about to write to a topic that another job reads. Jobs that crashed on demand are left alone.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        ends = kafka.ends(partitions) if kafka else {}  # 1
+        jobs = engine.jobs()
+        failed = next((job for job in jobs if job.error and not job.crashed), None)
+        if failed is not None:
+            raise NotSettled(f"Job '{failed.name}' failed:\n{failed.error}")
+        behind = [job for job in jobs if not _has_read(job, ends)]  # 2
+        if not behind and (kafka is None or kafka.ends(partitions) == ends):  # 3
+            return jobs
+        if time.monotonic() > deadline:
+            raise NotSettled(f"After {seconds:.0f} s {_lateness(behind, ends)}")
+        time.sleep(_LOOK_SECONDS)
+
+
+def await_failure(engine: Engine, seconds: float) -> JobStatus:
+    """The first job that fails."""
+    deadline = time.monotonic() + seconds
+    while True:
+        jobs = engine.jobs()
+        failed = next((job for job in jobs if job.error), None)
+        if failed is not None:
+            return failed
+        if not any(job.live for job in jobs):
+            raise NotSettled("All jobs have ended, and none of them failed.")
+        if time.monotonic() > deadline:
+            raise NotSettled(f"No job failed in {seconds:.0f} s.")
+        time.sleep(_LOOK_SECONDS)
+
+
+def _has_read(job: JobStatus, ends: Offsets) -> bool:
+    if not job.live:
+        return True
+    if job.state == "starting":
+        return False
+    by_name = {f"{topic}:{partition}": end for (topic, partition), end in ends.items()}
+    from_topics = job.positions.keys() & by_name.keys()
+    if not from_topics:
+        return False  # it reads rows of its own (VALUES, datagen) and has not finished
+    only_topics = from_topics == job.positions.keys()
+    return all(job.positions[key] >= by_name[key] for key in from_topics) and (only_topics or job.batches > 0)
+
+
+def _lateness(behind: list[JobStatus], ends: Offsets) -> str:
+    if not behind:
+        return f"topics still grow: they end at {ends}."
+    where = "; ".join(f"'{job.name}' ({job.state}) stands at {dict(job.positions)}" for job in behind)
+    return f"not everything is read: {where}; topics end at {ends}."
