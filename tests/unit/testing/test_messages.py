@@ -17,9 +17,7 @@ payloads: st.SearchStrategy[Payload] = (
     st.none()
     | st.binary()
     | st.text().map(str.encode)
-    | st.sampled_from(
-        [b"null", b" ", b"a => b", b"#x", b"@partition=1 x", b"hex:00", b'text:"x"', b"avro{}", b"a\nb", b"=>"]
-    )
+    | st.sampled_from(MISLEADING)
     | st.builds(Avro, st.dictionaries(st.text(), json_values, max_size=3))
 )
 messages = st.builds(
