@@ -22,12 +22,12 @@ class Outcome:
 
 
 def create_topic(servers: str, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": servers})
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 4})
     admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
 
 
 def drop_topic(servers: str, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": servers})
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 4})
     admin.delete_topics([topic])[topic].result(30)
 
 
