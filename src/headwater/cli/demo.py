@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 import typer
 
 from headwater.cli.meter import Meter
-from headwater.cli.stopping import Stop, shielded
+from headwater.cli.stopping import Stop, in_background
 from headwater.cli.style import count
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ def demo(
 ) -> None:
     """Show it working, in a minute.
 
-    Page views are fed to a Kafka broker and counted by two SQL scripts while you watch. Everything runs on this machine, in a temporary directory, and is gone afterwards. At the end the input is counted
-    again by a plain consumer and compared with what the scripts wrote: exit code 0 if it is equal, 1 if not. Ctrl-C
-    ends the feeding early.
+    Page views are fed to a Kafka broker and counted by two SQL scripts while you watch. Everything runs on this
+    machine, in a temporary directory, and is gone afterwards. At the end the input is counted again by a plain consumer
+    and compared with what the scripts wrote: exit code 0 if it is equal, 1 if not. Ctrl-C ends the feeding early.
 
     \b
     Example:
@@ -53,7 +53,7 @@ def demo(
     from headwater.cli.progress import ensure_jars
     from headwater.demo.stage import Stage
 
-    typer.echo("Headwater demo: a Kafka broker, page views, and two SQL scripts that count them.")
+    typer.secho("Headwater demo: a Kafka broker, page views, and two SQL scripts that count them.", bold=True)
     ensure_jars(["broker", "spark"])
     stage = Stage(rate)
     view = _open_view(stage, seconds)
@@ -62,7 +62,7 @@ def demo(
             verdict = _play(stage, view, stop, seconds)
         finally:
             view.show(None)
-            shielded(stage.close, lambda: view.show(None))
+            in_background(stage.close, lambda: view.show(None))
             view.close()
     if verdict is None:
         typer.echo("Stopped before anything was fed.")
@@ -74,7 +74,7 @@ def demo(
 
 def _play(stage: Stage, view: DemoView, stop: Stop, seconds: float) -> Verdict | None:
     """Open, watch until the time is up or Ctrl-C, and let the jobs finish."""
-    shielded(stage.open, lambda: view.show(None))
+    in_background(stage.open, lambda: view.show(None))
     began: float | None = None
     while not stop.requested:
         stage.check_jobs()
@@ -85,7 +85,7 @@ def _play(stage: Stage, view: DemoView, stop: Stop, seconds: float) -> Verdict |
         if clock is not None and clock >= seconds:
             break
         time.sleep(_LOOK_EVERY)
-    return shielded(stage.finish, lambda: view.show(seconds))
+    return in_background(stage.finish, lambda: view.show(seconds))
 
 
 def _open_view(stage: Stage, seconds: float) -> DemoView:

@@ -31,7 +31,8 @@ __all__ = ["DemoScreen"]
 
 _TITLES = {COUNT: "upsert-kafka · avro", COPY: "kafka · csv"}
 _FLASH = 0.5
-_BAR = 14
+_BAR = 18
+_SIDE_BY_SIDE = 100  # columns
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -46,6 +47,7 @@ class DemoScreen:
         self._meters: list[Meter] = []
         self._changed: dict[tuple[str, str], tuple[tuple[int, int], float]] = {}
         self._clock: float | None = None
+        self._closed = False
         self._read_at = 0.0
         self._readings: list[Reading] = []
         self._live = Live(console=self._console, get_renderable=self.picture, auto_refresh=False)
@@ -61,48 +63,53 @@ class DemoScreen:
         self._live.refresh()
 
     def close(self) -> None:
+        self._closed = True
         self._live.refresh()
         self._live.stop()
 
     def picture(self) -> RenderableType:
         parts: list[RenderableType] = []
         if self._stage.followers:
-            parts.append(self._tables())
             parts.append(self._fed())
-            parts.append(Padding(job_table(self._readings, self._console.width >= 110), (0, 1)))
-        parts.append(Padding(self._footer(), (0, 1)))
+            parts.append(self._tables())
+            parts.append(Padding(job_table(self._readings, self._console.width >= 100), (0, 1)))
+        if not self._closed:
+            parts.append(Padding(self._footer(), (0, 1)))
         return Group(*parts)
 
     def _tables(self) -> RenderableType:
+        """Two panels, or on a narrow terminal one with both tables."""
         names = [name for name in OUTPUTS if name in self._stage.followers]
-        panels = [self._panel(name) for name in names]
-        if self._console.width < 100:
-            return Group(*panels)
+        if self._console.width < _SIDE_BY_SIDE:
+            return self._panel(names, "  ".join(names))
         grid = Table.grid(expand=True, padding=(0, 1))
-        for _ in panels:
+        for _ in names:
             grid.add_column(ratio=1)
-        grid.add_row(*panels)
+        grid.add_row(*(self._panel([name], name, _TITLES[name]) for name in names))
         return grid
 
-    def _panel(self, name: str) -> Panel:
-        counts = self._stage.counts(name)
+    def _panel(self, names: Sequence[str], title: str, subtitle: str = "") -> Panel:
         table = Table(box=None, expand=True, header_style="dim", padding=(0, 1), pad_edge=False)
         table.add_column("user_region", no_wrap=True)
         table.add_column("", width=_BAR)
-        table.add_column("pv", justify="right")
-        table.add_column("uv", justify="right")
-        greatest = max((pv for pv, _ in counts.values()), default=1)
-        for region in sorted(counts.keys() | REGIONS.keys(), key=_place):
-            table.add_row(*self._row(name, region, counts, greatest))
-        title = Text.assemble((name, "bold"), ("  ", ""), (_TITLES[name], "dim"))
-        return Panel(table, title=title, title_align="left", box=box.ROUNDED, border_style="blue", padding=(0, 1))
+        for _ in names:
+            table.add_column("pv", justify="right")
+            table.add_column("uv", justify="right")
+        shown = [(name, self._stage.counts(name)) for name in names]
+        greatest = max((pv for pv, _ in shown[0][1].values()), default=1)
+        for region in sorted(shown[0][1].keys() | REGIONS.keys(), key=_place):
+            pv = shown[0][1].get(region, (0, 0))[0]
+            cells = [cell for name, counts in shown for cell in self._cells(name, region, counts)]
+            table.add_row(Text(region, "" if pv else "dim"), Text(_bar(pv / greatest), "blue"), *cells)
+        heading = Text.assemble((title, "bold"), "  ", (subtitle, "dim"))
+        return Panel(table, title=heading, title_align="left", box=box.ROUNDED, border_style="blue", padding=(0, 1))
 
-    def _row(self, name: str, region: str, counts: Counts, greatest: int) -> Sequence[RenderableType]:
+    def _cells(self, name: str, region: str, counts: Counts) -> tuple[Text, Text]:
         if region not in counts:
-            return Text(region, "dim"), "", Text("–", "dim"), Text("–", "dim")
+            return Text("–", "dim"), Text("–", "dim")
         pv, uv = counts[region]
         style = "bold bright_white" if self._is_fresh(name, region, (pv, uv)) else ""
-        return Text(region), Text(_bar(pv / greatest), "blue"), Text(count(pv), style), Text(count(uv), style)
+        return Text(count(pv), style), Text(count(uv), style)
 
     def _is_fresh(self, name: str, region: str, now: tuple[int, int]) -> bool:
         before, since = self._changed.get((name, region), (None, 0.0))
@@ -113,8 +120,11 @@ class DemoScreen:
 
     def _fed(self) -> RenderableType:
         sent = self._stage.feed.sent if self._stage.feed is not None else 0
-        text = Text.assemble(("  pageviews  ", "bold"), (f"{count(sent)} fed", ""), ("  kafka · json", "dim"))
-        return Padding(text, (0, 0))
+        text = Text.assemble(("pageviews", "bold"), "  ", ("kafka · json", "dim"), f"   {count(sent)} fed")
+        if self._console.width >= _SIDE_BY_SIDE:
+            for name in OUTPUTS:
+                text.append("   ──▶   ", "blue").append(name, "bold")
+        return Padding(text, (1, 1) if self._console.width >= _SIDE_BY_SIDE else (0, 1))
 
     def _footer(self) -> RenderableType:
         if self._clock is None or self._clock >= self._seconds:
@@ -133,6 +143,7 @@ class DemoScreen:
         self._console.print(Text("What ran", "bold"))
         queries = [Syntax(query_of(name), "sql", theme="ansi_dark", background_color="default") for name in OUTPUTS]
         self._console.print(Padding(Columns(queries, padding=(0, 6)), (0, 2)))
+        self._console.print()
         self._console.print(Text("What to try next", "bold"))
         steps = Table.grid(padding=(0, 3))
         for command, meaning in NEXT:

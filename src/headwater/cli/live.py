@@ -74,16 +74,17 @@ def _note(reading: Reading) -> Text:
 
 
 def job_table(readings: Sequence[Reading], wide: bool) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, padding=(0, 1))
-    table.add_column("job", no_wrap=True, overflow="ellipsis")
-    table.add_column("status")
+    table = Table(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, padding=(0, 1), collapse_padding=not wide)
+    table.add_column("job", overflow="ellipsis")
+    table.add_column("status", no_wrap=True)
     numbers = ["rows in", "/s", "rows out", "/s", "lag", "batch", *(["batches"] if wide else []), "state"]
     for name in numbers:
         table.add_column(name, justify="right", no_wrap=True)
-    if wide:
+    origins = wide and any(reading.origin for reading in readings)
+    if origins:
         table.add_column("from", style="dim", no_wrap=True, overflow="ellipsis")
     for reading in readings:
-        table.add_row(*_cells(reading, wide))
+        table.add_row(*_cells(reading, wide), *([Text(reading.origin)] if origins else []))
     return table
 
 
@@ -96,4 +97,4 @@ def _cells(reading: Reading, wide: bool) -> list[RenderableType]:
     if wide:
         cells.append(count(p.batches))
     cells.append(count(p.state_rows) if p.state_rows else "–")
-    return [*cells, Text(reading.origin)] if wide else cells
+    return cells

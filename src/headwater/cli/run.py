@@ -20,7 +20,7 @@ from headwater.cli.scripts import (
     read_pairs,
     read_scripts,
 )
-from headwater.cli.stopping import Stop, shielded
+from headwater.cli.stopping import Stop, in_background
 from headwater.cli.style import show_table
 from headwater.cli.view import View, open_view, summary_lines
 from headwater.errors import JobError
@@ -150,7 +150,7 @@ class Runner:
         ensure_jars(["spark"])
         self.view = open_view(self.title)
         self.view.phase("Starting Spark …")
-        shielded(lambda: self.session.spark)
+        in_background(lambda: self.session.spark)
 
     def _show(self, part: Planned, result: Result) -> None:
         for note in result.notes:

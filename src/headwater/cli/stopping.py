@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, TypeVar
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from signal import _HANDLER
 
-__all__ = ["Stop", "shielded"]
+__all__ = ["Stop", "in_background"]
 
 T = TypeVar("T")
 
@@ -52,17 +51,16 @@ def _leave_at_once(code: int) -> None:
     os._exit(code)
 
 
-def shielded(action: Callable[[], T], while_waiting: Callable[[], None] = lambda: None) -> T:
-    """Run `action` in a thread in which Ctrl-C is blocked.
+def in_background(action: Callable[[], T], while_waiting: Callable[[], None] = lambda: None) -> T:
+    """Run `action` in another thread, and `while_waiting` here about twenty times a second.
 
-    A terminal sends Ctrl-C to every process of its group. The processes that `action` starts inherit the block, so that
-    Spark's workers finish the batch at hand while this process, which is not blocked, arranges the stop.
+    Whatever takes long is done this way: signals are still heard, the screen still moves. Spark must be started so,
+    since in the main thread it would put a handler of its own on Ctrl-C.
     """
     answer: list[T] = []
     problem: list[BaseException] = []
 
     def work() -> None:
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             answer.append(action())
         except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
@@ -73,7 +71,6 @@ def shielded(action: Callable[[], T], while_waiting: Callable[[], None] = lambda
     while thread.is_alive():
         thread.join(0.05)
         while_waiting()
-        time.sleep(0)
     if problem:
         raise problem[0]
     return answer[0]
