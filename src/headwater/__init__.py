@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from headwater.errors import (
     BadRecordError,
     DataLossError,
@@ -20,7 +22,9 @@ from headwater.errors import (
     SqlError,
     ValidationError,
 )
-from headwater.session import Session, connect
+
+if TYPE_CHECKING:
+    from headwater.session import Session, connect
 
 __all__ = [
     "BadRecordError",
@@ -35,3 +39,12 @@ __all__ = [
     "ValidationError",
     "connect",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Spark's workers import this package for its operators alone: the session, with its parser, waits until asked for."""
+    if name in {"Session", "connect"}:
+        from headwater import session
+
+        return getattr(session, name)
+    raise AttributeError(f"module 'headwater' has no attribute '{name}'")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql import DataFrame, Observation
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
 from headwater.catalog.tables import Table
 from headwater.changelog.kinds import KIND
 from headwater.connectors.io import IoContext
-from headwater.connectors.kafka.admin import KafkaAdmin
+from headwater.connectors.kafka.admin import KafkaAdmin, Offsets
 from headwater.connectors.kafka.client import writer_options
 from headwater.connectors.kafka.layout import MessageSide, message_layout
 from headwater.connectors.rows import checked_not_null
@@ -34,18 +33,24 @@ class KafkaSink:
         self._topic = table.options.strings("topic")[0]
         self._admin = KafkaAdmin(context.spark, self._properties)
         self._partitions = 0
+        self._ends: Offsets = {}
 
     def write(self, rows: DataFrame, batch: int) -> int | None:
         if not self._partitions:
             self._partitions = len(self._admin.partitions([self._topic]))
+            self._appeared()
         parallelism = self._table.options.integer("sink.parallelism")
         if parallelism and KIND not in rows.columns:
             rows = rows.coalesce(parallelism)
-        counted = Observation()
-        messages = self._messages(rows).observe(counted, F.count(F.lit(1)).alias("rows"))
-        writer = messages.write.format("kafka").options(**writer_options(self._properties))
+        writer = self._messages(rows).write.format("kafka").options(**writer_options(self._properties))
         writer.option("topic", self._topic).save()
-        return int(counted.get["rows"])
+        return self._appeared()
+
+    def _appeared(self) -> int:
+        """How many messages the topic has got since the last look. Spark's writer does not tell what it wrote."""
+        ends = self._admin.latest([(self._topic, p) for p in range(self._partitions)])
+        before, self._ends = self._ends, ends
+        return sum(ends.values()) - sum(before.values())
 
     def close(self) -> None:
         self._admin.close()
