@@ -29,7 +29,7 @@ app = typer.Typer(
 app.command("run")(run.run)
 app.command("check")(check.check)
 app.command("explain")(check.explain)
-app.command("test")(test_.test)
+app.command("test")(test_.play_cases)
 app.command("demo")(demo.demo)
 app.command("fetch")(fetch.fetch)
 app.add_typer(broker.app, name="broker")

@@ -13,12 +13,12 @@ from headwater.errors import HeadwaterError
 if TYPE_CHECKING:
     from headwater.testing import Report
 
-__all__ = ["test"]
+__all__ = ["play_cases"]
 
 _MARKS = {"passed": ("ok", "green"), "failed": ("FAILED", "red"), "rewritten": ("new", "yellow"), "not yet": ("-", "")}
 
 
-def test(
+def play_cases(
     files: Annotated[list[str], typer.Argument(metavar="CASE", help="Case files, or directories of them.")],
     rewrite: Annotated[
         bool, typer.Option("--rewrite", help="Put what really came into the files, in place of what was expected.")
