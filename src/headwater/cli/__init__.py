@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli import broker, check, demo, fetch, run, test_, version
+from headwater.cli import broker, check, demo, fetch, run, test_, topic, version
 from headwater.errors import HeadwaterError
 
 __all__ = ["app", "main"]
@@ -33,6 +33,7 @@ app.command("test")(test_.play_cases)
 app.command("demo")(demo.demo)
 app.command("fetch")(fetch.fetch)
 app.add_typer(broker.app, name="broker")
+app.add_typer(topic.app, name="topic")
 
 
 @app.callback()
