@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headwater.catalog.catalog import Catalog
@@ -185,7 +185,7 @@ class Session:
             if not self._temporary:
                 self._temporary = tempfile.mkdtemp(prefix="headwater-")
             root = self._temporary
-        return f"{root.rstrip('/')}/{job}" if "://" in root else os.path.join(os.path.abspath(root), job)
+        return f"{root.rstrip('/')}/{job}" if "://" in root else str(Path(root).absolute() / job)
 
     @property
     def keeps_state(self) -> bool:
@@ -224,5 +224,6 @@ def _shown(catalog: Catalog, statement: s.ShowTables | s.Describe) -> Result:
     if statement.name:
         text = show_create(catalog.get(statement.name, statement.position))
         return Result(statement, ("create statement",), ((text,),))
-    names = catalog.views() if statement.kind == "VIEWS" else (*catalog.tables(), *catalog.views())
-    return Result(statement, (statement.kind.lower()[:-1] + " name",), tuple((r.name,) for r in names))
+    views = [view.name for view in catalog.views()]
+    names = views if statement.kind == "VIEWS" else [*(table.name for table in catalog.tables()), *views]
+    return Result(statement, (statement.kind.lower()[:-1] + " name",), tuple((name,) for name in names))

@@ -1,10 +1,10 @@
 """Changes and the operators that need to remember: pure steps over Arrow tables, without Spark, files or Kafka.
 
-    kinds      the four kinds of change
-    columns    null-safe comparison and grouping of Arrow columns
-    state      a keyed table made of immutable sorted layers
-    operator   what an operator is
-    normalize  upserts in, exact changes out
-    aggregate  GROUP BY that can take rows back
-    multiset   how often each value occurs in its group: DISTINCT, MIN and MAX under retraction
+kinds      the four kinds of change
+columns    null-safe comparison and grouping of Arrow columns
+state      a keyed table made of immutable sorted layers
+operator   what an operator is
+normalize  upserts in, exact changes out
+aggregate  GROUP BY that can take rows back
+multiset   how often each value occurs in its group: DISTINCT, MIN and MAX under retraction
 """

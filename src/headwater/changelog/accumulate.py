@@ -40,7 +40,7 @@ class Accumulator:
             signed = pc.if_else(pc.greater(weights, 0), values, pc.negate(values))
             amounts = signed.cast(self.type)
         elif self.function != "sum":
-            return constant_null(batch.num_rows, self.type)
+            return pa.nulls(batch.num_rows, self.type)
         table = transitions.select(list(groups)).append_column(self.name, amounts)
         return self.best(table, batch, groups)
 
@@ -52,10 +52,6 @@ class Accumulator:
         reduced = rows.group_by(list(groups), use_threads=False).aggregate([(self.name, self.function)])
         column = flat(reduced, f"{self.name}_{self.function}").cast(self.type)
         return column.take(_positions(batch, reduced, groups))
-
-
-def constant_null(count: int, dtype: pa.DataType) -> pa.Array:
-    return pa.nulls(count, dtype)
 
 
 def _positions(batch: pa.Table, reduced: pa.Table, groups: Sequence[str]) -> pa.Array:
@@ -82,8 +78,7 @@ def reduce_rows(rows: pa.Table, keys: Sequence[str], accumulators: Sequence[Accu
     reduced = rows.select(wanted).group_by(list(keys), use_threads=False)
     table = reduced.aggregate([(a.name, a.function) for a in accumulators])
     columns = [flat(table, k) for k in keys]
-    for a in accumulators:
-        columns.append(_checked_cast(flat(table, f"{a.name}_{a.function}"), a.type))
+    columns += [_checked_cast(flat(table, f"{a.name}_{a.function}"), a.type) for a in accumulators]
     return pa.table(columns, names=wanted)
 
 

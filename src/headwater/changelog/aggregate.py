@@ -1,8 +1,8 @@
 """GROUP BY that can take rows back, exactly.
 
-Every aggregate is made of accumulators, which the JVM has already multiplied by the row's weight (+1 came, -1 went) and,
-where it could, summed per group. A step adds them to the stored ones and emits the groups whose *result* changed: +I for
-a new group, -U/+U for a changed one, -D for one whose last row went.
+Every aggregate is made of accumulators, which the JVM has already multiplied by the row's weight (+1 came, -1 went)
+and, where it could, summed per group. A step adds them to the stored ones and emits the groups whose *result* changed:
++I for a new group, -U/+U for a changed one, -D for one whose last row went.
 
     COUNT         a sum of weights                SUM, AVG      a weighted sum and the number of non-null values
     MIN, MAX      of inserts: the best so far     DISTINCT, and MIN, MAX that lose rows: a `Multiset`
@@ -81,13 +81,15 @@ class Aggregate:
         alive: Bools = new[ROWS].to_numpy() > 0
         old = {name: flat(found.values, name) for name in new}
         old_results, new_results = self._results(old, count), self._results(new, count)
-        self._store(state, hashes, groups, old, new, found.hit, alive)  # 5
+        unchanged = equal_rows(list(old.values()), list(new.values()), count)
+        touched: Bools = np.where(alive, ~(found.hit & unchanged), found.hit)
+        index = pa.array(np.flatnonzero(touched))
+        stored = [column.take(index) for column in new.values()]
+        state["groups"].write(hashes[touched], [g.take(index) for g in groups], stored, ~alive[touched])  # 5
         same = equal_rows(old_results, new_results, count)
         return self._changes(groups, old_results, new_results, found.hit, alive, same)  # 6
 
-    def _run_multisets(
-        self, state: State, rows: pa.Table, batch: pa.Table
-    ) -> tuple[pa.Table, dict[str, pa.Table]]:
+    def _run_multisets(self, state: State, rows: pa.Table, batch: pa.Table) -> tuple[pa.Table, dict[str, pa.Table]]:
         """Append the accumulators that count transitions to `batch`; also answer with the transitions themselves."""
         moved: dict[str, pa.Table] = {}
         for multiset in self.multisets:
@@ -123,23 +125,6 @@ class Aggregate:
 
     def _results(self, accumulators: dict[str, pa.Array], count: int) -> list[pa.Array]:
         return [r.compute(accumulators, count) for r in self.results]
-
-    def _store(
-        self,
-        state: State,
-        hashes: Ints,
-        groups: list[pa.Array],
-        old: dict[str, pa.Array],
-        new: dict[str, pa.Array],
-        hit: Bools,
-        alive: Bools,
-    ) -> None:
-        names = [ROWS, *(a.name for a in self.accumulators)]
-        same = equal_rows([old[n] for n in names], [new[n] for n in names], len(hashes))
-        changed = np.where(alive, ~(hit & same), hit)
-        index = pa.array(np.flatnonzero(changed))
-        keys = [g.take(index) for g in groups]
-        state["groups"].write(hashes[changed], keys, [new[n].take(index) for n in names], ~alive[changed])
 
     def _changes(
         self,

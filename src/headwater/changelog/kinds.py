@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-__all__ = ["DELETE", "HASH", "INSERT", "KIND", "SHORT_NAMES", "UPDATE_AFTER", "UPDATE_BEFORE", "KIND_TYPE"]
+__all__ = ["DELETE", "HASH", "INSERT", "KIND", "KIND_TYPE", "SHORT_NAMES", "UPDATE_AFTER", "UPDATE_BEFORE"]
 
 INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = 0, 1, 2, 3
 SHORT_NAMES = ("+I", "-U", "+U", "-D")

@@ -17,7 +17,7 @@ from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, KIND_TYPE, UPD
 from headwater.changelog.operator import State
 from headwater.changelog.state import Found, TableSpec
 
-__all__ = ["ORDER", "PARTITION", "OFFSET", "Normalize"]
+__all__ = ["OFFSET", "ORDER", "PARTITION", "Normalize"]
 
 ORDER, PARTITION, OFFSET = "__ts", "__partition", "__offset"
 """Where a message stood: offsets order one partition; the record's time orders the same key across partitions."""

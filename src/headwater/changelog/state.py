@@ -213,4 +213,3 @@ def _drop_shadowed(keep: Bools, hashes: Ints, order: Ints, keys: Sequence[pa.Arr
             key = repr([column[int(order[index])].as_py() for column in keys])
             keep[index] = key not in seen
             seen.add(key)
-

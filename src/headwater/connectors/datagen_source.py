@@ -1,5 +1,5 @@
-"""`datagen` at work: every value is a function of the row's number and the job's first moment, so a batch that is computed
-again has the same rows."""
+"""`datagen` at work: every value is a function of the row's number and of when the job first began, so a batch that is
+computed again has the same rows."""
 
 from __future__ import annotations
 
@@ -146,10 +146,9 @@ class _Maker:
     def _nested(self, kind: SqlType, salt: str) -> str:
         length = min(self._length(), 1000) if self._source._option(self._column, "length") else 3
         if kind.name == "ROW":
-            fields = ", ".join(
-                f"{_literal(f.name)}, CAST({self.of(f.type, f'{salt}.{f.name}')} AS {f.type.spark()})" for f in kind.fields
-            )
-            return f"named_struct({fields})"
+            made = ((f, self.of(f.type, f"{salt}.{f.name}")) for f in kind.fields)
+            fields = (f"{_literal(f.name)}, CAST({value} AS {f.type.spark()})" for f, value in made)
+            return f"named_struct({', '.join(fields)})"
         assert kind.element is not None
         elements = [f"CAST({self.of(kind.element, f'{salt}[{i}]')} AS {kind.element.spark()})" for i in range(length)]
         if kind.name == "ARRAY":

@@ -1,7 +1,7 @@
 """What a connector does while a job runs: the two ports that `runtime.job` drives.
 
-A source names places in its data by a `Position`: plain numbers that can be written to a checkpoint. A batch is the data
-between two positions; reading it again gives the same rows, whenever that is.
+A source names places in its data by a `Position`: plain numbers that can be written to a checkpoint. A batch is the
+data between two positions; reading it again gives the same rows, whenever that is.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
-
-from headwater.catalog.tables import Table
 
 __all__ = ["IoContext", "Position", "Sink", "Source"]
 

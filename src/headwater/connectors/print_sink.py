@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import datetime
+import datetime as dt
 import sys
 import threading
 from typing import Any
@@ -56,7 +56,7 @@ def show_value(value: Any) -> str:
             return str(value).lower()
         case bytes() | bytearray():
             return base64.b64encode(bytes(value)).decode()
-        case datetime.datetime():
+        case dt.datetime():
             instant = value.replace(tzinfo=None).isoformat()
             return f"{instant}Z" if value.tzinfo is not None else instant
         case dict():

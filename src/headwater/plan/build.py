@@ -1,4 +1,4 @@
-"""sqlglot trees → plan nodes, names and types resolved. What the planner does not support raises here, with its place."""
+"""sqlglot trees → plan nodes, names and types resolved. What is not supported raises here, with its place."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from headwater.plan.coerce import cast_to, fits, wider
 from headwater.plan.expression import Expr
 from headwater.plan.grouping import build_grouped, needs_grouping
 from headwater.plan.names import unique_names
-from headwater.sql.parse_tables import table_options
 from headwater.sql.expressions import Scope, ScopeColumn, compile_expression, compile_predicate
+from headwater.sql.parse_tables import table_options
 from headwater.sql.statements import ComputedColumn, Insert
+from headwater.sql.types import INT, SqlType
 
 __all__ = ["Builder", "Relation"]
 
@@ -146,9 +147,7 @@ class Builder:
         return inside._renamed(node, list(view.columns), view.query) if view.columns else node
 
     def _values(self, values: exp.Values) -> n.Values:
-        rows = [
-            [compile_expression(v, Scope(()), self.locate) for v in row.expressions] for row in values.expressions
-        ]
+        rows = [[compile_expression(v, Scope(()), self.locate) for v in row.expressions] for row in values.expressions]
         types = rows[0]
         widest = [e.type for e in types]
         for row in rows[1:]:
@@ -167,8 +166,8 @@ class Builder:
         node = n.UnionAll(columns, tuple(_as_columns(part, columns) for part in parts))
         return n.Aggregate(columns, node, node.names, ()) if union.args.get("distinct") else node
 
-    def _common(self, a: object, b: object, at: exp.Expr) -> object:
-        found = wider(a, b)  # type: ignore[arg-type]
+    def _common(self, a: SqlType, b: SqlType, at: exp.Expr) -> SqlType:
+        found = wider(a, b)
         if found is None:
             raise self._error(at, f"Values of type {a} and {b} cannot stand in one column.", "CAST one of them.")
         return found
@@ -206,10 +205,11 @@ class Builder:
         return SqlError(fact, position=self.locate(at), hint=hint)
 
     def _unsupported(self, at: exp.Expr, what: str) -> SqlError:
-        return self._error(at, f"{what} is not supported.", "Supported: SELECT … FROM … WHERE … GROUP BY … HAVING, UNION ALL, views.")
+        return self._error(at, f"{what} is not supported.", _SUPPORTED)
 
 
-_ONE = Expr("1", compile_expression(exp.Literal.number(1), Scope(()), lambda _: None).type, frozenset(), "1")
+_SUPPORTED = "Supported: SELECT … FROM … WHERE … GROUP BY … HAVING, SELECT DISTINCT, UNION [ALL], VALUES, WITH, views."
+_ONE = Expr("1", INT.as_nullable(False), frozenset(), "1")
 
 
 def scan(table: Table) -> n.Node:

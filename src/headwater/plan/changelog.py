@@ -1,9 +1,9 @@
 """Who emits which changes, who needs what: the contract between operators, settled before anything runs.
 
-1. An operator that counts rows (Aggregate, UnionAll) and a sink that shows every change need exact changes; a chain over
-   an upsert source gets a Normalize for that. Filters below it become Guards, so the state holds only rows that pass.
-2. A keyed sink needs one net change per key. An Aggregate on that key gives it as it is, without before-images; a Filter
-   above it needs both images and a Collapse; an upsert source with the same key passes straight through, without state.
+1. An operator that counts rows (Aggregate, UnionAll) and a sink that shows every change need exact changes; a chain
+   over an upsert source gets a Normalize for that. Filters below it become Guards: the state holds only rows that pass.
+2. A keyed sink needs one net change per key. An Aggregate on that key gives it as it is, without before-images; a
+   Filter above it needs both images and a Collapse; an upsert source with the same key passes through, without state.
 3. The sink's primary key must be unique in the query: proved here, or the error says which key would be.
 """
 
@@ -19,7 +19,7 @@ __all__ = ["settle_changes"]
 
 
 def settle_changes(root: n.Write) -> n.Write:
-    """The same plan with Normalize, Guard and Collapse in place. Raises if the sink cannot take what the query emits."""
+    """The plan with Normalize, Guard and Collapse in place. Raises if the sink cannot take what the query emits."""
     updating = mode_of(root.input) is not Mode.APPEND
     if not updating:
         return root
@@ -102,8 +102,8 @@ def _cannot_take_updates(root: n.Write) -> ValidationError:
         f"Table '{root.table.name}' doesn't support consuming update and delete changes, "
         f"which are produced by {source}.",
         detail=f"It is a '{root.table.connector.identifier}' table without a PRIMARY KEY: it can only append rows.",
-        hint=f"Declare PRIMARY KEY ({columns}) NOT ENFORCED on '{root.table.name}', or make it an 'upsert-kafka' table, "
-        "or write a query that only inserts.",
+        hint=f"Declare PRIMARY KEY ({columns}) NOT ENFORCED on '{root.table.name}', or make it an 'upsert-kafka' "
+        "table, or write a query that only inserts.",
     )
 
 
@@ -119,6 +119,6 @@ def _not_unique(root: n.Write, key: tuple[str, ...] | None) -> ValidationError:
         )
     return ValidationError(
         fact,
-        detail=f"The query updates rows (because of {source}); a row of its result is identified by ({', '.join(key)}).",
+        detail=f"The query updates rows (because of {source}); its rows are identified by ({', '.join(key)}).",
         hint=f"Declare PRIMARY KEY ({', '.join(key)}) NOT ENFORCED, or group by ({declared}).",
     )

@@ -17,7 +17,7 @@ def fits(source: SqlType, target: SqlType) -> bool:
     """May a value of `source` be stored as `target` without the user asking for it, as in Flink?"""
     if source.name == "NULL" or _same(source, target):
         return True
-    if source.is_string and target.is_string or source.is_binary and target.is_binary:
+    if (source.is_string and target.is_string) or (source.is_binary and target.is_binary):
         return True
     if source.is_numeric and target.is_numeric:
         return _RANK[source.name] <= _RANK[target.name] if source.name != target.name else _decimals_fit(source, target)
@@ -37,9 +37,11 @@ def _same(a: SqlType, b: SqlType) -> bool:
 def _decimals_fit(source: SqlType, target: SqlType) -> bool:
     if source.name != "DECIMAL":
         return True
-    assert source.precision is not None and source.scale is not None
-    assert target.precision is not None and target.scale is not None
-    return source.precision - source.scale <= target.precision - target.scale
+    return _whole_digits(source) <= _whole_digits(target)
+
+
+def _whole_digits(kind: SqlType) -> int:
+    return (kind.precision or 0) - (kind.scale or 0)
 
 
 def _nested_fits(source: SqlType, target: SqlType) -> bool:
@@ -49,18 +51,16 @@ def _nested_fits(source: SqlType, target: SqlType) -> bool:
         return len(source.fields) == len(target.fields) and all(
             fits(a.type, b.type) for a, b in zip(source.fields, target.fields, strict=True)
         )
-    assert source.element is not None and target.element is not None
-    keys = source.key is None or (target.key is not None and fits(source.key, target.key))
-    return keys and fits(source.element, target.element)
+    pairs = ((source.key, target.key), (source.element, target.element))
+    return all(a is None or (b is not None and fits(a, b)) for a, b in pairs)
 
 
 def wider(a: SqlType, b: SqlType) -> SqlType | None:
     """The type that holds values of both, or None."""
     nullable = a.nullable or b.nullable
     if a.name == "DECIMAL" and b.name == "DECIMAL":
-        assert a.precision is not None and a.scale is not None and b.precision is not None and b.scale is not None
-        scale = max(a.scale, b.scale)
-        whole = max(a.precision - a.scale, b.precision - b.scale)
+        scale = max(a.scale or 0, b.scale or 0)
+        whole = max(_whole_digits(a), _whole_digits(b))
         return replace(t.decimal(min(38, whole + scale), scale), nullable=nullable)
     if fits(a, b):
         return b.as_nullable(nullable)
@@ -74,4 +74,5 @@ def cast_to(expression: Expr, target: SqlType) -> Expr:
     if expression.type.spark() == target.spark():
         return replace(expression, type=target)
     sql = f"CAST({expression.sql} AS {target.spark()})"
-    return replace(expression, sql=sql, type=target, column=None, text=f"CAST({expression.text} AS {target.as_nullable()})")
+    text = f"CAST({expression.text} AS {target.as_nullable()})"
+    return replace(expression, sql=sql, type=target, column=None, text=text)

@@ -32,8 +32,8 @@ def describe(node: n.Node) -> str:
         case n.Values():
             return f"Values {len(node.rows)} rows"
         case n.Project():
-            items = (_item(c.name, e.text) for c, e in zip(node.columns, node.expressions, strict=True))
-            return f"Project [{', '.join(items)}]"
+            pairs = zip(node.columns, node.expressions, strict=True)
+            return f"Project [{', '.join(_item(c.name, e.text) for c, e in pairs)}]"
         case n.Filter():
             return f"Filter {node.predicate.text}"
         case n.Guard():

@@ -31,7 +31,7 @@ class Expr:
     text           a short form for EXPLAIN, in Flink's words
     deterministic  False where two evaluations over the same row may differ: RAND, UUID, CURRENT_TIMESTAMP, …
     column         set where the expression is nothing but that input column
-    literal        set where the expression is a literal text or whole number
+    literal        set where the expression is a literal: a text, a whole number, TRUE or FALSE, an interval's amount
     """
 
     sql: str

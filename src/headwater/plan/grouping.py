@@ -1,6 +1,6 @@
 """SELECT with aggregates: what is grouped, what is aggregated, and the expressions above both.
 
-    input → Project (group expressions that are not plain columns) → Aggregate → Filter (HAVING) → Project (SELECT)
+input → Project (group expressions that are not plain columns) → Aggregate → Filter (HAVING) → Project (SELECT)
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Immutable plan nodes. Each knows its columns; `traits` knows what kind of changes it emits.
 
-        Scan      read a table                        Project    compute columns
-        Values    rows written in the query           Filter     keep rows
-        UnionAll  rows of all inputs                   Aggregate  GROUP BY
-        Write     the root: into a table
+    Scan      read a table                        Project    compute columns
+    Values    rows written in the query           Filter     keep rows
+    UnionAll  rows of all inputs                   Aggregate  GROUP BY
+    Write     the root: into a table
 
-    Inserted by `plan.changelog`:
-        Guard      over upserts: a row that fails the predicate becomes a delete of its key
-        Normalize  upserts to exact changes, with the last row of every key as state
-        Collapse   one net change per key and batch
+Inserted by `plan.changelog`:
+    Guard      over upserts: a row that fails the predicate becomes a delete of its key
+    Normalize  upserts to exact changes, with the last row of every key as state
+    Collapse   one net change per key and batch
 """
 
 from __future__ import annotations

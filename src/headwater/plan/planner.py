@@ -5,13 +5,14 @@ from __future__ import annotations
 from headwater.catalog.catalog import Catalog
 from headwater.plan.build import Builder
 from headwater.plan.changelog import settle_changes
+from headwater.plan.merge import merge_projects
 from headwater.plan.nodes import Write
 from headwater.plan.prune import prune
 from headwater.sql.statements import Insert
 
 __all__ = ["PASSES", "plan_insert"]
 
-PASSES = (prune, settle_changes)
+PASSES = (merge_projects, prune, settle_changes)
 
 
 def plan_insert(statement: Insert, catalog: Catalog) -> Write:

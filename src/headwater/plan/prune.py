@@ -1,4 +1,4 @@
-"""Every node carries only the columns somebody above needs, so that nothing else is decoded, shuffled or kept in state."""
+"""Every node carries only the columns somebody above needs: nothing else is decoded, shuffled or kept in state."""
 
 from __future__ import annotations
 

@@ -38,9 +38,7 @@ class Signature:
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> Signature:
-        operators = (
-            OperatorPart(o["name"], o["text"], tuple(o["columns"]), o["below"]) for o in content["operators"]
-        )
+        operators = (OperatorPart(o["name"], o["text"], tuple(o["columns"]), o["below"]) for o in content["operators"])
         return Signature(tuple(content["sources"]), tuple(operators))
 
 
@@ -77,9 +75,7 @@ def differences(stored: Signature, current: Signature) -> list[str]:
     if stored.sources != current.sources:
         found.append(f"it read {_listed(stored.sources)}, and now reads {_listed(current.sources)}")
     if len(stored.operators) != len(current.operators):
-        found.append(
-            f"it kept state for {_texts(stored.operators)}, and now would for {_texts(current.operators)}"
-        )
+        found.append(f"it kept state for {_texts(stored.operators)}, and now would for {_texts(current.operators)}")
         return found
     for old, new in zip(stored.operators, current.operators, strict=True):
         found += _operator_differences(old, new)

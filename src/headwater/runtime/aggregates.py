@@ -1,7 +1,7 @@
 """GROUP BY on its way to the keyed operator: per row, what it contributes to each accumulator.
 
-Where all accumulators are plain sums or best-so-far values, Spark's own hash aggregation reduces the batch to one row per
-group before Python sees it. Where values must be remembered (DISTINCT, or MIN and MAX that lose rows) the rows
+Where all accumulators are plain sums or best-so-far values, Spark's own hash aggregation reduces the batch to one row
+per group before Python sees it. Where values must be remembered (DISTINCT, or MIN and MAX that lose rows) the rows
 themselves are shuffled by group, with nothing but the columns needed.
 """
 
@@ -128,8 +128,8 @@ class _Contributions:
 
 
 def _when(call: AggregateCall, then: str, present: str = "", otherwise: str = "0L") -> str:
-    conditions = [c for c in (call.filter.sql if call.filter else "", present) if c]
-    return f"CASE WHEN {' AND '.join(f'({c})' for c in conditions)} THEN {then} ELSE {otherwise} END" if conditions else then
+    conditions = [f"({c})" for c in (call.filter.sql if call.filter else "", present) if c]
+    return f"CASE WHEN {' AND '.join(conditions)} THEN {then} ELSE {otherwise} END" if conditions else then
 
 
 def _sum_type(call: AggregateCall) -> str:
@@ -147,9 +147,7 @@ def _reduced(rows: DataFrame, groups: list[str], contributions: _Contributions) 
     return frame.where(f"{ROWS} IS NOT NULL") if not groups else frame
 
 
-def _with_hashes(
-    rows: DataFrame, groups: list[str], contributions: _Contributions, partitions: int
-) -> DataFrame:
+def _with_hashes(rows: DataFrame, groups: list[str], contributions: _Contributions, partitions: int) -> DataFrame:
     of_group = f"xxhash64({', '.join(groups)})" if groups else "0L"
     bucket = f"pmod(hash({', '.join(groups)}), {partitions})" if groups else "0"
     extra = [f"{of_group} AS {HASH}", f"CAST({bucket} AS INT) AS {BUCKET}"]
@@ -170,7 +168,7 @@ def _operator(
     contributions: _Contributions,
     results: list[tuple[str, AggregateCall, str, str]],
 ) -> Aggregate:
-    schema = to_arrow_schema(rows.schema, timezone="UTC")
+    schema = to_arrow_schema(rows.schema)
     groups = pa.schema([schema.field(g) for g in node.groups])
     plain = [
         Accumulator(name, schema.field(name).type, function)
@@ -207,7 +205,7 @@ def _fed_accumulator(schema: pa.Schema, name: str, multiset: str, of_values: boo
 
 def _arrow(call: AggregateCall) -> pa.DataType:
     dtype = DataType.fromDDL(call.type.spark())
-    return to_arrow_type(dtype, timezone="UTC")
+    return to_arrow_type(dtype)
 
 
 def _quoted(name: str) -> str:

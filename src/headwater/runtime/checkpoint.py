@@ -5,15 +5,15 @@
     commits/000042.json   batch 42 is in the sink and its state is saved: the single point at which it becomes done
     state/<operator>/     see `layers`
 
-A batch is done if and only if its commit file is there. After a crash the job finds the last commit, drops state of later
-batches, and runs the next intent again if there is one.
+A batch is done if and only if its commit file is there. After a crash the job finds the last commit, drops state of
+later batches, and runs the next intent again if there is one.
 """
 
 from __future__ import annotations
 
 import fcntl
-import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, Any
 
 import pyarrow.fs as pafs
@@ -57,7 +57,7 @@ class Checkpoint:
         fs.create_dir(path, recursive=True)
         if not isinstance(fs, pafs.LocalFileSystem):
             return
-        self._lock = open(os.path.join(path, "lock"), "w")  # noqa: SIM115 - held until release
+        self._lock = (Path(path) / "lock").open("w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

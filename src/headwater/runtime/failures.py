@@ -81,7 +81,7 @@ def _raised_by_us(text: str, job: str) -> HeadwaterError | None:
     return JobError(f"Job '{job}' failed: {match[2].strip()}") if match else None
 
 
-def _bad_record(text: str, job: str) -> HeadwaterError | None:
+def _bad_record(text: str, _job: str) -> HeadwaterError | None:
     start = text.find(BAD_RECORD)
     if start < 0:
         return None
@@ -101,7 +101,7 @@ def _data_loss(text: str, job: str) -> HeadwaterError | None:
     return DataLossError(
         f"Job '{job}' needs messages that the broker no longer has.",
         detail=_about(text, _LOST),
-        hint="Retention has removed them, or the topic was created anew. Start with a new checkpoint to read what is left.",
+        hint="Retention has removed them, or the topic is a new one. Start with a new checkpoint to read what is left.",
     )
 
 

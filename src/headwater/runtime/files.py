@@ -47,9 +47,9 @@ def write_whole(fs: pafs.FileSystem, path: str, content: bytes | pa.Buffer) -> N
         with fs.open_output_stream(path) as stream:
             stream.write(content)
         return
-    temporary = f"{path}.{uuid.uuid4().hex}.tmp"
-    with open(temporary, "wb") as file:
+    temporary = Path(f"{path}.{uuid.uuid4().hex}.tmp")
+    with temporary.open("wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(temporary, path)
+    temporary.replace(path)

@@ -139,7 +139,7 @@ class Job:
                 self.checkpoint.release()
             status = "stopped" if self._stop.is_set() else "finished"
             self._report(status=status)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, it ends the job and is told to the user
             self.error = translate(error, self.name)
             self._report(status="failed")
 
@@ -203,8 +203,9 @@ class _Loop:
                     return
                 self.job._stop.wait(self.job.settings.poll_seconds)
         finally:
-            for port in (*self.sources, self.sink):
-                port.close()
+            for source in self.sources:
+                source.close()
+            self.sink.close()
 
     def _recover(self) -> tuple[int, list[Position], list[Position | None], Intent | None]:
         """The last batch done, where it ended, the bounds, and the batch that was under way, if any."""
@@ -230,9 +231,7 @@ class _Loop:
     def _next_intent(self, position: list[Position], bounds: list[Position | None]) -> Intent | None:
         limit = self.job.settings.max_rows
         end = self._patiently(
-            lambda: [
-                s.available(p, b, limit) for s, p, b in zip(self.sources, position, bounds, strict=True)
-            ]
+            lambda: [s.available(p, b, limit) for s, p, b in zip(self.sources, position, bounds, strict=True)]
         )
         waiting = sum(total(p, e) for p, e in zip(position, end, strict=True))
         return Intent(position, end, bounds) if waiting > 0 else None

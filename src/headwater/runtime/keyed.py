@@ -1,14 +1,14 @@
 """The host of stateful operators inside Spark's Python workers.
 
-Spark shuffles rows by key into partitions. A task gets its whole partition, splits it by state bucket (a function of the
-key alone, so a key meets its own state in every batch and after every restart), loads the bucket as of the batch before,
-runs one step, saves the bucket under this batch's number, and passes the changes on.
+Spark shuffles rows by key into partitions. A task gets its whole partition, splits it by state bucket (a function of
+the key alone, so a key meets its own state in every batch and after every restart), loads the bucket as of the batch
+before, runs one step, saves the bucket under this batch's number, and passes the changes on.
 """
 
 from __future__ import annotations
 
 import zipimport
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +24,7 @@ __all__ = ["BUCKET", "Stage", "host"]
 BUCKET = "__bucket"
 OUTPUT_ROWS = 50_000
 
-Batches = Iterator[pa.RecordBatch]
+Batches = Iterable[pa.RecordBatch]
 
 
 @dataclass(frozen=True)
@@ -77,14 +77,15 @@ def stateless(step: Callable[[pa.Table], pa.Table], output: pa.Schema) -> Callab
 def _utc(schema: pa.Schema) -> pa.Schema:
     """Instants in UTC, whatever the session's time zone: state must not depend on it."""
     return pa.schema(
-        [
-            f.with_type(pa.timestamp("us", "UTC")) if pa.types.is_timestamp(f.type) and f.type.tz else f
-            for f in schema
-        ]
+        [f.with_type(pa.timestamp("us", "UTC")) if pa.types.is_timestamp(f.type) and f.type.tz else f for f in schema]
     )
 
 
 def _keep_zip_directories() -> None:
     """Spark's worker invalidates all import caches before each task, and Python then rereads the directory of
     pyspark.zip (5,000 entries, about 100 ms). That archive never changes during a job."""
-    zipimport.zipimporter.invalidate_caches = lambda self: None  # type: ignore[method-assign]
+    zipimport.zipimporter.invalidate_caches = _nothing  # type: ignore[assignment,method-assign]
+
+
+def _nothing(importer: zipimport.zipimporter) -> None:
+    del importer

@@ -3,12 +3,12 @@
     <directory>/<bucket>/<layer id>.arrow       written once, mapped by every worker that needs it
     <directory>/<bucket>/v000000000042.json     the layers of every table as of batch 42
 
-The state a batch sees is the newest manifest *below* its own number, so a retried or leftover task can never see its own
-future. A batch that does not touch a bucket writes nothing there. The two newest manifests and their layers are kept:
-the newest may belong to a batch whose commit is still to come.
+The state a batch sees is the newest manifest *below* its own number, so a retried or leftover task can never see its
+own future. A batch that does not touch a bucket writes nothing there. The two newest manifests and their layers are
+kept: the newest may belong to a batch whose commit is still to come.
 
-The directory may be any location Arrow can reach (a path, or file://, hdfs://, s3://, gs://, …); layers of remote ones are mirrored in
-a local directory that all workers of the host share.
+The directory may be any location Arrow can reach (a path, or file://, hdfs://, s3://, gs://, …); layers of remote ones
+are mirrored in a local directory that all workers of the host share.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Bucket:
         with fs.open_input_stream(name) as stream:
             other = json.loads(stream.readall())
         if other["run"] == run and other["partition"] != partition:
-            raise JobError(f"Two tasks of one batch hold rows of state bucket {self.number}; this is a bug in Headwater.")
+            raise JobError(f"Two tasks of one batch hold rows of state bucket {self.number}: a bug in Headwater.")
 
     def _collect_garbage(self, fs: pafs.FileSystem, path: str, version: int) -> None:
         versions = sorted(_versions(fs, path))

@@ -1,8 +1,8 @@
 """Plan nodes → DataFrames, one function per node.
 
-Between nodes travels a DataFrame with the node's columns, the column `KIND` unless all rows are inserts, and for upserts
-straight from a source the columns that say where each message stood. Stateless work is Spark SQL text; stateful work is
-a keyed operator in `mapInArrow`.
+Between nodes travels a DataFrame with the node's columns, the column `KIND` unless all rows are inserts, and for
+upserts straight from a source the columns that say where each message stood. Stateless work is Spark SQL text; stateful
+work is a keyed operator in `mapInArrow`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import partial, reduce
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from headwater.changelog.collapse import collapse
@@ -121,7 +121,7 @@ def with_hash(frame: DataFrame, key: tuple[str, ...], partitions: int) -> DataFr
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    return to_arrow_schema(schema, timezone="UTC")
+    return to_arrow_schema(schema)
 
 
 def _pick(schema: pa.Schema, names: tuple[str, ...] | list[str]) -> pa.Schema:
@@ -130,8 +130,6 @@ def _pick(schema: pa.Schema, names: tuple[str, ...] | list[str]) -> pa.Schema:
 
 def _spark_schema(frame: DataFrame, operator: Operator) -> StructType:
     """The operator's output as a Spark schema: columns of the frame keep their type, new ones come from Arrow's."""
-    from pyspark.sql.pandas.types import from_arrow_type
-
     fields = StructType()
     for field in operator.output:
         known = frame.schema[field.name].dataType if field.name in frame.columns else None

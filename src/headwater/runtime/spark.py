@@ -9,8 +9,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from headwater.runtime.java import check_java
+from headwater.runtime.home import headwater_home
 from headwater.runtime.jars import spark_jars
+from headwater.runtime.java import check_java
 
 __all__ = ["job_session", "start_spark"]
 
@@ -21,7 +22,6 @@ _DEFAULTS = {
     "spark.python.worker.reuse": "true",
     "spark.driver.memory": "2g",
     "spark.scheduler.mode": "FAIR",
-    "spark.sql.warehouse.dir": os.path.join(os.path.expanduser("~"), ".cache", "headwater", "warehouse"),
     "spark.sql.session.timeZone": "UTC",
 }
 
@@ -45,7 +45,8 @@ def start_spark(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    settings = {**_DEFAULTS, **_logging(), **dict(conf)}
+    warehouse = {"spark.sql.warehouse.dir": str(headwater_home() / "warehouse")}
+    settings = {**_DEFAULTS, **warehouse, **_logging(), **dict(conf)}
     own = ",".join(str(path) for path in spark_jars())
     settings["spark.jars"] = ",".join(filter(None, [settings.get("spark.jars", ""), own]))
     builder = SparkSession.builder.master(master or "local[*]")

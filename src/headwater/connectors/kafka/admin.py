@@ -1,4 +1,4 @@
-"""Questions to the broker, asked with the Kafka client inside Spark's JVM, so that `properties.*` mean the same everywhere.
+"""Questions to the broker, asked with the Kafka client inside Spark's JVM: `properties.*` mean the same everywhere.
 
 Every call has a time limit and answers with plain Python values; every failure is one of our errors.
 """

@@ -27,8 +27,8 @@ _NOT_FOR_SPARK = frozenset({"group.id", "auto.offset.reset", "enable.auto.commit
 
 def reader_options(properties: Mapping[str, str], job: str) -> dict[str, str]:
     own = {k: v for k, v in properties.items() if k not in _NOT_FOR_SPARK}
-    # One group id for all batches lets Spark's executors keep their consumers, and what they prefetched, between batches.
-    # They assign partitions themselves and never join or commit as that group.
+    # One group id for all batches lets Spark's executors keep their consumers, and what they prefetched, between
+    # batches. They assign partitions themselves and never join or commit as that group.
     group = properties.get("group.id") or f"headwater-{job}"
     return {f"kafka.{k}": v for k, v in {**_READER, **own, "group.id": group}.items()}
 

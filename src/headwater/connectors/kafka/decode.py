@@ -67,7 +67,7 @@ def _without_superseded(raw: DataFrame) -> DataFrame:
     message without a key belongs to no row."""
     raw = raw.where("key IS NOT NULL")
     step = partial(keep_last, key="key", partition="partition", offset="offset")
-    return raw.mapInArrow(stateless(step, to_arrow_schema(raw.schema, timezone="UTC")), raw.schema)
+    return raw.mapInArrow(stateless(step, to_arrow_schema(raw.schema)), raw.schema)
 
 
 def _used(side: MessageSide, layout: MessageLayout, columns: Sequence[str], upserts: bool) -> bool:

@@ -59,21 +59,22 @@ def _reset(
     group, reset = properties.get("group.id", ""), properties.get("auto.offset.reset", "")
     if not reset and not group:
         context.warn(
-            f"Table '{table}' starts from committed offsets but has no 'properties.group.id': reading from the earliest "
-            "offset. Set 'scan.startup.mode' to say where to start."
+            f"Table '{table}' starts from committed offsets but has no 'properties.group.id': reading from the "
+            "earliest offset. Set 'scan.startup.mode' to say where to start."
         )
         return admin.earliest(missing)
     if reset == "earliest":
         return admin.earliest(missing)
     if reset == "none":
         raise KafkaUnavailableError(
-            f"Group '{group}' has no committed offset for {_listed(missing)}, and 'properties.auto.offset.reset' is 'none'.",
+            f"Group '{group}' has no committed offset for {_listed(missing)}.",
+            detail="'properties.auto.offset.reset' is 'none'.",
             hint="Commit offsets for the group, or set 'scan.startup.mode' or 'properties.auto.offset.reset'.",
         )
     if not reset:
         context.warn(
-            f"Group '{group}' has no committed offset for {_listed(missing)}: table '{table}' starts at the latest offset, "
-            "Kafka's default. Set 'properties.auto.offset.reset' to 'earliest' to read what is already there."
+            f"Group '{group}' has no committed offset for {_listed(missing)}: table '{table}' starts at the latest "
+            "offset, Kafka's default. Set 'properties.auto.offset.reset' to 'earliest' to read what is already there."
         )
     return admin.latest(missing)
 

@@ -22,8 +22,8 @@ GONE = f"{KIND} IN (1, 3)"
 class KafkaSink:
     """A `kafka` or `upsert-kafka` table being written.
 
-    A keyed table gets one message per change: the row, or for a delete a null value. Kafka's own partitioner (murmur2 of
-    the key's bytes) keeps all messages of a key in one partition, and one task writes them in order.
+    A keyed table gets one message per change: the row, or for a delete a null value. Kafka's own partitioner (murmur2
+    of the key's bytes) keeps all messages of a key in one partition, and one task writes them in order.
     """
 
     def __init__(self, table: Table, context: IoContext) -> None:

@@ -39,9 +39,7 @@ class KafkaSource:
         if self._table.connector.reads_upserts:
             # A changelog is only whole from its beginning.
             return _to_position(self._admin.earliest(partitions))
-        return _to_position(
-            start_offsets(self._options, self._admin, partitions, self._context, self._table.name)
-        )
+        return _to_position(start_offsets(self._options, self._admin, partitions, self._context, self._table.name))
 
     def bound(self, start: Position) -> Position | None:
         ends = end_offsets(
@@ -132,7 +130,7 @@ class KafkaSource:
         return DataLossError(
             f"Table '{self._table.name}' needs messages that topic '{tp[0]}' no longer has.",
             detail=f"Partition {tp[1]}: the job stands at offset {offset}, and {why}.",
-            hint="Retention has removed them, or the topic was created anew. Start with a new checkpoint to read what is left.",
+            hint="Retention removed them, or the topic is a new one. Start with a new checkpoint to read what is left.",
         )
 
 
