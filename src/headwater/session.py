@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,7 +41,7 @@ class Result:
 
 @dataclass
 class Session:
-    """Tables, settings and running jobs. Spark is started when the first job is. `on_job` sees a job before it starts."""
+    """Tables, settings and running jobs. Spark is started with the first job. `on_job` sees a job before it starts."""
 
     checkpoint: str = ""
     master: str | None = None
@@ -104,13 +105,8 @@ class Session:
 
     def wait(self) -> None:
         """Until every job has ended; the first failure stops the others and is raised."""
-        while any(job.running for job in self.jobs):
-            for job in self.jobs:
-                job.wait(0.2)
-                if job.error is not None:
-                    break
-            if any(job.error is not None for job in self.jobs):
-                break
+        while any(job.running for job in self.jobs) and all(job.error is None for job in self.jobs):
+            time.sleep(0.05)
         failed = next((job for job in self.jobs if job.error is not None), None)
         if failed is not None:
             self.stop_jobs()

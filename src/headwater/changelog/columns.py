@@ -68,7 +68,7 @@ def _equal(a: pa.Array, b: pa.Array) -> Bools:
 
 
 def last_rows(table: pa.Table, keys: Sequence[str], order: Sequence[str]) -> pa.Table:
-    """One row per key: the last by `order`."""
+    """One row per key: the last by `order`. The rows that are left stay in the order they had."""
     if table.num_rows <= 1:
         return table
     rank: Ints = np.arange(table.num_rows, dtype=np.int64)
@@ -81,4 +81,4 @@ def last_rows(table: pa.Table, keys: Sequence[str], order: Sequence[str]) -> pa.
     winners = ranked.group_by(list(keys), use_threads=False).aggregate([("__rank", "max")])
     if winners.num_rows == table.num_rows:
         return table
-    return table.take(pa.array(by_rank[flat(winners, "__rank_max").to_numpy()]))
+    return table.take(pa.array(np.sort(by_rank[flat(winners, "__rank_max").to_numpy()])))

@@ -156,7 +156,7 @@ def make_job(
     options: SessionOptions,
     on_batch: Callable[[Progress], None],
 ) -> Job:
-    """A job in a Spark session of its own, not started yet. The number of state partitions stays with the checkpoint."""
+    """A job in a Spark session of its own, not started yet. The checkpoint keeps the number of state partitions."""
     checkpoint = Checkpoint(location)
     stored = checkpoint.job()
     partitions = options["headwater.state.partitions"] or options["parallelism.default"] or 0

@@ -40,8 +40,8 @@ class KafkaSink:
             self._partitions = len(self._admin.partitions([self._topic]))
             self._appeared()
         parallelism = self._table.options.integer("sink.parallelism")
-        if parallelism and KIND not in rows.columns:
-            rows = rows.coalesce(parallelism)
+        if parallelism:
+            rows = rows.coalesce(parallelism)  # joins whole partitions, so rows of a key stay in order
         writer = self._messages(rows).write.format("kafka").options(**writer_options(self._properties))
         writer.option("topic", self._topic).save()
         return self._appeared()

@@ -14,7 +14,7 @@ from headwater.connectors.kafka.admin import KafkaAdmin, Offsets, TopicPartition
 from headwater.connectors.kafka.client import reader_options
 from headwater.connectors.kafka.decode import decode
 from headwater.connectors.kafka.offsets import end_offsets, start_offsets
-from headwater.errors import DataLossError
+from headwater.errors import DataLossError, KafkaUnavailableError
 
 __all__ = ["KafkaSource"]
 
@@ -90,8 +90,12 @@ class KafkaSource:
     def done(self, position: Position) -> None:
         """Move the group's offsets, for lag tools; nothing here depends on them."""
         group = self._properties.get("group.id")
-        if group and self._properties.get("enable.auto.commit", "true") != "false":
+        if not group or self._properties.get("enable.auto.commit", "true") == "false":
+            return
+        try:
             self._admin.commit(group, _to_offsets(position))
+        except KafkaUnavailableError as error:
+            self._context.warn(f"Offsets of group '{group}' could not be committed. {error.detail}")
 
     def close(self) -> None:
         self._admin.close()
