@@ -82,12 +82,13 @@ def _inserts(planned: Iterable[Planned]) -> list[tuple[str, str, str]]:
 def _insert_facts(plan: Write) -> str:
     from headwater.plan.explain import state_of
     from headwater.plan.nodes import Scan, walk
-    from headwater.plan.traits import mode_of
+    from headwater.plan.traits import Mode, mode_of
 
     nodes = walk(plan)
     sources = sorted({node.table.name for node in nodes if isinstance(node, Scan)})
     state = [state_of(node) for node in nodes if state_of(node)]
-    facts = [f"from {', '.join(sources)}" if sources else "from VALUES", f"changes: {mode_of(plan.input).value}"]
+    changes = "appends" if mode_of(plan.input) is Mode.APPEND else "updates"
+    facts = [f"from {', '.join(sources)}" if sources else "from VALUES", changes]
     return ", ".join([*facts, f"state: {'; '.join(state)}" if state else "no state"])
 
 
