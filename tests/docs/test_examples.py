@@ -1,0 +1,184 @@
+"""Every example of README.md and docs/ works.
+
+What precedes a block says what is done with it:
+
+    <!-- file: NAME -->       the block is also a file of that name, for the commands further down the page
+    <!-- run -->              Python: executed on a real broker, at 127.0.0.1:9092 as far as the page is concerned
+    <!-- wrong: … -->         SQL that must be refused
+    <!-- not run: … -->       commands that are only looked at
+
+All other SQL is checked, page by page in one session; other Python is executed; other commands are run in a directory
+with the page's files, and must print what the page shows, where a line `…` stands for any number of lines.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from headwater.broker import Broker
+from headwater.cli import app
+from headwater.errors import HeadwaterError
+from headwater.session import Session
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+ADDRESS = "127.0.0.1:9092"
+_FENCE = re.compile(r"((?:<!-- .*? -->\n)*)^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """`place` is for whoever has to find it again: page and line."""
+
+    place: str
+    language: str
+    text: str
+    marks: tuple[str, ...]
+
+    def mark(self, name: str) -> str | None:
+        """What stands behind `name:`, '' if nothing does, None if the block is not marked so."""
+        for mark in self.marks:
+            if mark.split(":")[0] == name:
+                return mark.partition(":")[2].strip()
+        return None
+
+
+def blocks(page: Path, *languages: str) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    found = []
+    for match in _FENCE.finditer(text):
+        line = text.count("\n", 0, match.start(2)) + 1
+        marks = tuple(re.findall(r"<!-- (.*?) -->", match[1]))
+        found.append(Block(f"{page.name}:{line}", match[2], match[3], marks))
+    return [block for block in found if not languages or block.language in languages]
+
+
+by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+
+@by_page
+def test_languages_are_known(page: Path) -> None:
+    assert {block.language for block in blocks(page)} <= {"sql", "python", "console"}
+
+
+@by_page
+def test_sql(page: Path) -> None:
+    session = Session(variables={"kafka": ADDRESS})
+    for block in blocks(page, "sql"):
+        if block.mark("wrong") is None:
+            session.check(block.text, block.place)
+        else:
+            with pytest.raises(HeadwaterError):
+                Session().check(block.text, block.place)
+
+
+@by_page
+def test_python(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    for block in blocks(page, "python"):
+        code = compile(block.text, block.place, "exec")
+        if block.mark("run") is None:
+            exec(code, {})
+
+
+@by_page
+def test_commands(page: Path, tmp_path: Path) -> None:
+    for block in blocks(page, "sql"):
+        if name := block.mark("file"):
+            (tmp_path / name).write_text(block.text, encoding="utf-8")
+    for block in blocks(page, "console"):
+        for command, shown in commands(block):
+            if block.mark("not run") is None:
+                printed = run(command, tmp_path)
+                assert matches(shown, printed), f"{block.place}\n$ {command}\n{printed}"
+            else:
+                assert is_known(command), f"{block.place}: {command}"
+
+
+def commands(block: Block) -> Iterator[tuple[str, list[str]]]:
+    """Each command of a console block and the lines below it."""
+    for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+        command, *shown = part.rstrip("\n").split("\n")
+        yield command, shown
+
+
+def run(command: str, directory: Path) -> list[str]:
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    together = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    done = subprocess.run(command, shell=True, cwd=directory, env=environment, text=True, check=False, **together)
+    return done.stdout.rstrip("\n").split("\n")
+
+
+def matches(shown: list[str], printed: list[str]) -> bool:
+    """Whether it is the same, `…` standing for any lines. A command without lines below it may print what it likes."""
+    if not shown:
+        return True
+    pattern = "\n".join("(?:.*\n?)*?" if line.strip() == "…" else re.escape(line) for line in shown)
+    return re.fullmatch(pattern, "\n".join(printed)) is not None
+
+
+def is_known(command: str) -> bool:
+    """A command that is only looked at must at least be one of ours, if it says it is."""
+    words = command.split()
+    if words[0] != "headwater":
+        return True
+    names = {c.name for c in app.registered_commands} | {g.name for g in app.registered_groups}
+    return words[1] in names or words[1].startswith("--")
+
+
+def test_what_is_marked_to_run_runs(broker: Broker, topics: Callable[[list[str]], None]) -> None:
+    """In one process, one after the other: Spark's JVM is started once."""
+    marked = [block for page in PAGES for block in blocks(page, "python") if block.mark("run") is not None]
+    assert marked
+    topics([name for block in marked for name in re.findall(r"'topic' = '(\w+)'", block.text)])
+    program = "\n".join(f"exec(compile({block.text!r}, {block.place!r}, 'exec'), {{}})" for block in marked)
+    command = [sys.executable, "-c", program.replace(ADDRESS, broker.bootstrap_servers)]
+    done = subprocess.run(command, text=True, capture_output=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def topics(broker: Broker) -> Iterator[Callable[[list[str]], None]]:
+    """Creates topics under the very names that the pages use, and deletes them afterwards."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    made: list[str] = []
+
+    def create(names: list[str]) -> None:
+        made.extend(sorted(set(names)))
+        for done in admin.create_topics([NewTopic(name, 2) for name in made]).values():
+            done.result(30)
+
+    yield create
+    for done in admin.delete_topics(made).values():
+        done.result(30)
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.sql")), ids=lambda path: path.name)
+def test_example_files(example: Path) -> None:
+    assert Session(variables={"kafka": ADDRESS}).check(example.read_text(encoding="utf-8"), example.name)
+
+
+@by_page
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            path, _, anchor = target.partition("#")
+            file = (page.parent / path).resolve() if path else page
+            assert file.exists(), target
+            assert not anchor or anchor in anchors(file), target
+
+
+def anchors(page: Path) -> set[str]:
+    """As a forge makes them from headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
