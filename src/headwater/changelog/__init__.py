@@ -2,6 +2,7 @@
 
 kinds      the four kinds of change
 columns    null-safe comparison and grouping of Arrow columns
+reduce     sums and extremes of groups, as SQL has them
 state      a keyed table made of immutable sorted layers
 operator   what an operator is
 normalize  upserts in, exact changes out

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from headwater.changelog.columns import flat
 from headwater.changelog.multiset import Multiset
-from headwater.errors import JobError
+from headwater.changelog.reduce import add_sums, better, checked_cast, reduce_groups
 
 __all__ = ["Accumulator", "add", "reduce_rows"]
 
@@ -37,8 +37,8 @@ class Accumulator:
         amounts = weights
         if self.of_values:
             values = flat(transitions, multiset.value.name)
-            signed = pc.if_else(pc.greater(weights, 0), values, pc.negate(values))
-            amounts = signed.cast(self.type)
+            values = values.cast(self.type)  # first: the smallest number of a type has no negative in it
+            amounts = pc.if_else(pc.greater(weights, 0), values, pc.negate(values))
         elif self.function != "sum":
             return pa.nulls(batch.num_rows, self.type)
         table = transitions.select(list(groups)).append_column(self.name, amounts)
@@ -46,11 +46,10 @@ class Accumulator:
 
     def best(self, rows: pa.Table, batch: pa.Table, groups: Sequence[str]) -> pa.Array:
         """This accumulator over `rows`, aligned with the groups of `batch`; NULL for groups without rows."""
+        reduced = reduce_groups(rows, groups, [(self.name, self.function)])
+        column = checked_cast(flat(reduced, self.name), self.type)
         if not groups:
-            value = getattr(pc, self.function)(rows.column(self.name))
-            return pa.array([value.as_py()], self.type) if batch.num_rows else pa.nulls(0, self.type)
-        reduced = rows.group_by(list(groups), use_threads=False).aggregate([(self.name, self.function)])
-        column = flat(reduced, f"{self.name}_{self.function}").cast(self.type)
+            return column if len(column) else pa.nulls(batch.num_rows, self.type)
         return column.take(_positions(batch, reduced, groups))
 
 
@@ -74,42 +73,12 @@ def _positions(batch: pa.Table, reduced: pa.Table, groups: Sequence[str]) -> pa.
 
 def reduce_rows(rows: pa.Table, keys: Sequence[str], accumulators: Sequence[Accumulator]) -> pa.Table:
     """One row per key, with each accumulator under its own name."""
-    wanted = [*keys, *(a.name for a in accumulators)]
-    reduced = rows.select(wanted).group_by(list(keys), use_threads=False)
-    table = reduced.aggregate([(a.name, a.function) for a in accumulators])
-    columns = [flat(table, k) for k in keys]
-    columns += [_checked_cast(flat(table, f"{a.name}_{a.function}"), a.type) for a in accumulators]
-    return pa.table(columns, names=wanted)
+    reduced = reduce_groups(rows, keys, [(a.name, a.function) for a in accumulators])
+    columns = [checked_cast(flat(reduced, a.name), a.type) for a in accumulators]
+    return pa.table([*(flat(reduced, k) for k in keys), *columns], names=[*keys, *(a.name for a in accumulators)])
 
 
 def add(stored: pa.Array, more: pa.Array, function: str) -> pa.Array:
     """Two accumulators of the same groups; NULL is nothing."""
-    if function == "min":
-        return pc.min_element_wise(stored, more.cast(stored.type))
-    if function == "max":
-        return pc.max_element_wise(stored, more.cast(stored.type))
     more = more.cast(stored.type)
-    left, right = pc.coalesce(stored, more), pc.coalesce(more, stored)
-    both = pc.and_(pc.is_valid(stored), pc.is_valid(more))
-    zero = pa.scalar(0).cast(stored.type)
-    try:
-        total = pc.add_checked(left, pc.if_else(both, right, zero))
-    except pa.ArrowInvalid as error:
-        raise _overflow(stored.type) from error
-    return _checked_cast(total, stored.type)
-
-
-def _checked_cast(column: pa.Array, dtype: pa.DataType) -> pa.Array:
-    if column.type == dtype:
-        return column
-    try:
-        return column.cast(dtype)
-    except pa.ArrowInvalid as error:
-        raise _overflow(dtype) from error
-
-
-def _overflow(dtype: pa.DataType) -> JobError:
-    return JobError(
-        f"A sum does not fit into {dtype} any more.",
-        hint="Sum a wider type: SUM(CAST(x AS BIGINT)), SUM(CAST(x AS DECIMAL(38, 0))) or SUM(CAST(x AS DOUBLE)).",
-    )
+    return add_sums(stored, more) if function == "sum" else better(stored, more, function)

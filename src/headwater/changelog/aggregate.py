@@ -112,7 +112,8 @@ class Aggregate:
         lost = reduction.best(transitions.filter(pc.less(weights, 0)), batch, names)
         current = flat(stored, extreme.accumulator)
         answer = add(current, best, extreme.function)
-        stale = np.flatnonzero(pc.fill_null(pc.equal(current, lost), False).to_numpy(zero_copy_only=False))
+        same = equal_rows([current], [lost], len(current)) & pc.is_valid(lost).to_numpy(zero_copy_only=False)
+        stale = np.flatnonzero(same)
         if not len(stale):
             return answer
         index = pa.array(stale)

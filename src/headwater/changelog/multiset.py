@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.changelog.columns import Ints, constant, flat
+from headwater.changelog.columns import Ints, flat
+from headwater.changelog.reduce import reduce_groups
 from headwater.changelog.state import StateTable, TableSpec
 
 __all__ = ["Multiset", "prefix"]
@@ -65,12 +66,11 @@ class Multiset:
         asked = pa.table([*groups, pa.array(np.arange(len(hashes)))], names=[*self.groups.names, "__group"])
         values = table.scan_prefix(np.unique(prefix(hashes)))
         names = self.groups.names
+        best = reduce_groups(values, names, [(self.value.name, function)])
         if names:
-            best = values.select([*names, self.value.name]).group_by(names, use_threads=False)
-            answer = best.aggregate([(self.value.name, function)])
-            return _align(asked, answer, names, f"{self.value.name}_{function}")
-        best_value = getattr(pc, function)(values.column(self.value.name))
-        return constant(best_value.as_py(), len(hashes), flat(values, self.value.name).type)
+            return _align(asked, best, names, self.value.name)
+        found = flat(best, self.value.name)
+        return found if len(found) else pa.nulls(len(hashes), found.type)
 
 
 def _align(asked: pa.Table, answer: pa.Table, names: Sequence[str], column: str) -> pa.Array:

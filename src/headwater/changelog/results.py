@@ -50,7 +50,7 @@ class Result:
             context.prec = 76
             for total, n in zip(value.to_pylist(), count.to_pylist(), strict=True):
                 answers.append((total / n).quantize(unit, ROUND_HALF_UP) if total is not None and n > 0 else None)
-        return pa.array(answers, self.type)
+        return self._narrow(pa.array(answers, pa.decimal256(76, self.type.scale)))
 
     def _narrow(self, column: pa.Array) -> pa.Array:
         try:

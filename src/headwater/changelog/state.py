@@ -125,13 +125,11 @@ class StateTable:
         return rows
 
     def _scan_equal_hashes(self, layer: Layer, row: int, keys: Sequence[pa.Array], probe: int) -> int:
-        hashes, wanted = layer.hashes, [key[probe] for key in keys]
+        hashes, wanted = layer.hashes, _key_at(keys, probe)
+        stored = [flat(layer.table, name) for name in self.spec.keys.names]
         start = hashes[row]
         while row < layer.rows and hashes[row] == start:
-            if all(
-                layer.table.column(name)[row].as_py() == value.as_py()
-                for name, value in zip(self.spec.keys.names, wanted, strict=True)
-            ):
+            if _key_at(stored, row) == wanted:
                 return row
             row += 1
         return -1
@@ -210,6 +208,11 @@ def _drop_shadowed(keep: Bools, hashes: Ints, order: Ints, keys: Sequence[pa.Arr
         run = range(np.searchsorted(hashes, value, side="left"), np.searchsorted(hashes, value, side="right"))
         seen: set[str] = set()
         for index in run:
-            key = repr([column[int(order[index])].as_py() for column in keys])
+            key = _key_at(keys, int(order[index]))
             keep[index] = key not in seen
             seen.add(key)
+
+
+def _key_at(columns: Sequence[pa.Array], row: int) -> str:
+    """Equal for equal keys, as in `equal_rows`: NaN equals NaN."""
+    return repr([column[row].as_py() for column in columns])

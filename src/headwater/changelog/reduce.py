@@ -1,0 +1,105 @@
+"""Sums and extremes as SQL has them, where Arrow's own differ: a sum that does not fit raises, and NaN is the greatest
+number. Values of NULL are nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.changelog.columns import flat
+from headwater.errors import JobError
+
+__all__ = ["add_sums", "better", "checked_cast", "reduce_groups"]
+
+_ALL = "__all"
+_LARGEST = (1 << 63) - 1
+_MAGNITUDE = 0x7FFFFFFFFFFFFFFF
+
+Prepared = tuple[pa.Array, Callable[[pa.Array], pa.Array]]
+"""A column in a form that Arrow reduces rightly, and the way back."""
+
+
+def reduce_groups(rows: pa.Table, keys: Sequence[str], wanted: Sequence[tuple[str, str]]) -> pa.Table:
+    """One row per key that occurs, with each wanted (column, sum or min or max) under the column's own name."""
+    names = list(keys) or [_ALL]
+    key_columns = [flat(rows, k) for k in keys] or [pa.repeat(pa.scalar(0), rows.num_rows)]
+    prepared = {name: _prepare(flat(rows, name), function) for name, function in wanted}
+    columns = [*key_columns, *(column for column, _ in prepared.values())]
+    grouped = pa.table(columns, names=[*names, *prepared]).group_by(names, use_threads=False)
+    reduced = grouped.aggregate(list(wanted))
+    answers = [prepared[name][1](flat(reduced, f"{name}_{function}")) for name, function in wanted]
+    return pa.table([*(flat(reduced, k) for k in keys), *answers], names=[*keys, *prepared])
+
+
+def better(stored: pa.Array, more: pa.Array, function: str) -> pa.Array:
+    """Element by element, the smaller or the greater one."""
+    compare = pc.less if function == "min" else pc.greater
+    wins = pc.fill_null(compare(more, stored), False)
+    if pa.types.is_floating(stored.type):
+        low, high = (more, stored) if function == "min" else (stored, more)
+        wins = pc.or_(wins, pc.fill_null(pc.and_(pc.is_nan(high), pc.invert(pc.is_nan(low))), False))
+    return pc.if_else(pc.or_(pc.is_null(stored), wins), more, stored)
+
+
+def add_sums(stored: pa.Array, more: pa.Array) -> pa.Array:
+    """Element by element, two sums of the same type."""
+    kind = stored.type
+    wide = pa.decimal256(40, kind.scale) if pa.types.is_decimal(kind) else kind
+    left, right = pc.coalesce(stored, more).cast(wide), more.cast(wide)
+    both = pc.and_(pc.is_valid(stored), pc.is_valid(more))
+    try:
+        total = pc.add_checked(left, pc.if_else(both, right, pa.scalar(0).cast(wide)))
+    except pa.ArrowInvalid as error:
+        raise _overflow(kind) from error
+    return checked_cast(total, kind)
+
+
+def checked_cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if column.type == kind:
+        return column
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid as error:
+        raise _overflow(kind) from error
+
+
+def _prepare(column: pa.Array, function: str) -> Prepared:
+    kind = column.type
+    if function == "sum":
+        if pa.types.is_decimal(kind):
+            return column.cast(pa.decimal256(76, kind.scale)), lambda total: checked_cast(total, kind)
+        if pa.types.is_integer(kind) and _may_overflow(column):
+            return column.cast(pa.decimal128(38, 0)), lambda total: checked_cast(total, kind)
+    elif pa.types.is_floating(kind) and pc.any(pc.is_nan(column)).as_py():
+        return _sortable(column), lambda best: _from_sortable(best).cast(kind)
+    return column, lambda answer: answer
+
+
+def _may_overflow(column: pa.Array) -> bool:
+    """Whether the sum of all values could be more than 64 bits hold, judged by the largest one."""
+    limits = pc.min_max(column).as_py()
+    largest = max(abs(limits["min"] or 0), abs(limits["max"] or 0))
+    return bool(largest * len(column) > _LARGEST)
+
+
+def _sortable(column: pa.Array) -> pa.Array:
+    """Integers in the order of these numbers, with NaN last."""
+    values = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
+    bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
+    return pa.array(bits ^ ((bits >> 63) & _MAGNITUDE), mask=column.is_null().to_numpy(zero_copy_only=False))
+
+
+def _from_sortable(column: pa.Array) -> pa.Array:
+    values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
+    bits = values ^ ((values >> 63) & _MAGNITUDE)
+    return pa.array(bits.view(np.float64), mask=column.is_null().to_numpy(zero_copy_only=False))
+
+
+def _overflow(kind: pa.DataType) -> JobError:
+    return JobError(
+        f"A sum does not fit into {kind} any more.",
+        hint="Sum a wider type: SUM(CAST(x AS BIGINT)), SUM(CAST(x AS DECIMAL(38, 0))) or SUM(CAST(x AS DOUBLE)).",
+    )

@@ -1,0 +1,256 @@
+"""GROUP BY that can take rows back, against a recount."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from aggregate_model import Fed
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headwater.changelog.accumulate import Accumulator
+from headwater.changelog.aggregate import ROWS, Aggregate
+from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE
+from headwater.changelog.results import Result
+from headwater.changelog.state import StateTable
+from headwater.errors import JobError
+
+DOMAINS: list[tuple[pa.DataType, list[Any]]] = [
+    (pa.int8(), [-128, -1, 0, 1, 127]),
+    (pa.int16(), [-32768, -3, 0, 7, 32767]),
+    (pa.int32(), [-(1 << 31), -1, 5, (1 << 31) - 1]),
+    (pa.int64(), [-(1 << 40), -1, 0, 1, 2, 3, 1 << 40]),
+    (pa.float64(), [-0.5, 0.25, 1.5, 1e10]),
+    (pa.float32(), [-0.5, 0.25, 1.5]),
+    (pa.decimal128(10, 2), [Decimal("-1.28"), Decimal("0.00"), Decimal("99999999.99")]),
+    (pa.decimal128(38, 18), [Decimal("1E-18"), Decimal("12345678901234567.5")]),
+    (pa.string(), ["", "a", "B", "ä", "a much longer text than the others"]),
+    (pa.large_binary(), [b"", b"\x00", b"\xff"]),
+    (pa.date32(), [date(1969, 12, 31), date(2024, 2, 29)]),
+    (pa.timestamp("us"), [datetime.min, datetime.fromisoformat("2024-01-01T00:00:00.000001")]),
+    (pa.timestamp("us", "UTC"), [datetime(2024, 1, 1, tzinfo=timezone.utc) + timedelta(hours=h) for h in range(4)]),
+    (pa.bool_(), [True, False]),
+]
+IDS = [str(dtype) for dtype, _ in DOMAINS]
+
+
+def batches(random: Random, fed: Fed, domain: list[Any], removing: float) -> list[tuple[int, tuple[Any, Any]]]:
+    """Rows that come and rows of those that go again, possibly within the batch."""
+    live, batch = list(fed.live), []
+    for _ in range(random.randrange(1, 40)):
+        if live and random.random() < removing:
+            batch.append((-1, live.pop(random.randrange(len(live)))))
+        else:
+            row = (random.choice(["a", "b", None]), random.choice([None, *domain]))
+            live.append(row)
+            batch.append((1, row))
+    return batch
+
+
+@pytest.mark.parametrize("spread", [2, 1 << 20], ids=["colliding", "spread"])
+@pytest.mark.parametrize(("dtype", "domain"), DOMAINS, ids=IDS)
+def test_all_functions_under_updates_and_deletes(dtype: pa.DataType, domain: list[Any], spread: int) -> None:
+    random, fed = Random(7), Fed(dtype, spread=spread)
+    for number in range(40):
+        fed.feed(batches(random, fed, domain, 0.85 if number % 7 == 0 else 0.45))
+        assert fed.reader.values() == fed.expected()
+    fed.feed([(-1, row) for row in fed.live])
+    assert fed.reader.values() == {}
+    assert sum(t.rows for t in fed.state.values()) == 0, "empty groups leave nothing behind"
+
+
+@pytest.mark.parametrize("distinct", [True, False], ids=["distinct", "plain"])
+@pytest.mark.parametrize(("dtype", "domain"), DOMAINS, ids=IDS)
+def test_all_functions_over_inserts(dtype: pa.DataType, domain: list[Any], distinct: bool) -> None:
+    random, fed = Random(7), Fed(dtype, retracting=False, distinct=distinct)
+    for _ in range(20):
+        fed.feed(batches(random, fed, domain, 0.0))
+        assert fed.reader.values() == fed.expected()
+
+
+@pytest.mark.parametrize("dtype", [pa.int64(), pa.string(), pa.decimal128(10, 2)], ids=str)
+def test_without_groups_there_is_one_row(dtype: pa.DataType) -> None:
+    random, fed = Random(7), Fed(dtype, grouped=False)
+    domain = dict(zip(IDS, (d for _, d in DOMAINS), strict=True))[str(dtype)]
+    for number in range(30):
+        fed.feed(batches(random, fed, domain, 0.85 if number % 5 == 0 else 0.45))
+        assert fed.reader.values() == fed.expected()
+
+
+rows = st.tuples(st.none() | st.sampled_from("ab"), st.none() | st.integers(-2, 2))
+
+
+@settings(deadline=None, derandomize=True, max_examples=80)
+@given(st.lists(st.lists(st.tuples(st.booleans(), rows), max_size=8), max_size=8))
+def test_the_outcome_does_not_depend_on_the_batches(history: list[list[tuple[bool, Any]]]) -> None:
+    cut, whole, live = Fed(pa.int32()), Fed(pa.int32()), []
+    everything = []
+    for block in history:
+        batch = []
+        for add, row in block:
+            if add or row in live:
+                batch.append((1 if add else -1, row))
+                live.append(row) if add else live.remove(row)
+        if batch:
+            cut.feed(batch)
+            assert cut.reader.values() == cut.expected()
+        everything += batch
+    if everything:
+        whole.feed(everything)
+    assert whole.reader.values() == cut.reader.values()
+
+
+def test_kinds() -> None:
+    fed = Fed(pa.int64())
+    assert [k for k, _ in fed.feed([(1, ("a", 5))])] == [INSERT]
+    assert [k for k, _ in fed.feed([(1, ("a", 6))])] == [UPDATE_BEFORE, UPDATE_AFTER]
+    assert [k for k, _ in fed.feed([(-1, ("a", 5)), (-1, ("a", 6))])] == [DELETE]
+    fed = Fed(pa.int64(), before=False)
+    fed.feed([(1, ("a", 5))])
+    assert [k for k, _ in fed.feed([(1, ("a", 6))])] == [UPDATE_AFTER]
+
+
+def only(operator: Aggregate, function: str) -> Aggregate:
+    """The same operator, showing less."""
+    return replace(operator, results=tuple(r for r in operator.results if r.function == function))
+
+
+def test_an_unchanged_result_gives_nothing_though_the_state_moves_on() -> None:
+    fed = Fed(pa.int64(), distinct=False)
+    fed.operator = only(fed.operator, "MAX")
+    fed.feed([(1, ("a", 5))])
+    assert fed.feed([(1, ("a", 4))]) == []
+    assert fed.feed([(-1, ("a", 5))])[-1] == (UPDATE_AFTER, {"g": "a", "rmax": 4})
+
+
+def test_rows_that_come_and_go_within_a_batch_leave_no_trace() -> None:
+    fed = Fed(pa.int64())
+    assert fed.feed([(1, ("a", 5)), (-1, ("a", 5))]) == []
+    assert sum(t.rows for t in fed.state.values()) == 0
+
+
+def test_a_group_without_functions_is_distinct() -> None:
+    """SELECT DISTINCT: a row per group, as long as the group has rows."""
+    operator = Aggregate(pa.schema([("g", pa.string())]), (), (), True)
+    state = {spec.name: StateTable(spec) for spec in operator.tables}
+
+    def feed(*weights: int) -> list[int]:
+        given = pa.table({HASH: [1] * len(weights), "g": ["a"] * len(weights), ROWS: list(weights)})
+        kinds: list[int] = operator.step(state, given).column(KIND).to_pylist()
+        return kinds
+
+    assert feed(1, 1) == [INSERT]
+    assert feed(1) == []
+    assert feed(-1, -1) == []
+    assert feed(-1) == [DELETE]
+
+
+BIG = (1 << 63) - 1
+
+
+@pytest.mark.parametrize("retracting", [True, False])
+def test_a_sum_that_does_not_fit_stops_the_job_within_a_batch(retracting: bool) -> None:
+    fed = Fed(pa.int64(), retracting=retracting)
+    with pytest.raises(JobError, match="A sum does not fit into int64 any more"):
+        fed.feed([(1, ("a", BIG)), (1, ("a", 1))])
+
+
+@pytest.mark.parametrize("retracting", [True, False])
+def test_a_sum_that_does_not_fit_stops_the_job_across_batches(retracting: bool) -> None:
+    fed = Fed(pa.int64(), retracting=retracting, distinct=False)
+    fed.feed([(1, ("a", BIG))])
+    with pytest.raises(JobError, match="A sum does not fit into int64 any more"):
+        fed.feed([(1, ("a", 1))])
+
+
+def test_a_distinct_sum_that_does_not_fit_stops_the_job() -> None:
+    fed = Fed(pa.int64())
+    fed.feed([(1, ("a", BIG))])
+    with pytest.raises(JobError, match="A sum does not fit"):
+        fed.feed([(1, ("a", BIG - 1))])
+
+
+def test_large_values_that_cancel_out_are_fine() -> None:
+    fed = Fed(pa.int64())
+    fed.feed([(1, ("a", BIG)), (1, ("a", -BIG)), (1, ("a", BIG)), (1, ("a", -BIG)), (1, ("b", 1))])
+    assert fed.reader.values() == fed.expected()
+
+
+HUGE = Decimal("9" * 36 + ".99")
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_decimal_sum_that_does_not_fit_stops_the_job(together: bool) -> None:
+    fed = Fed(pa.decimal128(38, 2), distinct=False)
+    fed.operator = only(fed.operator, "SUM")
+    first: list[tuple[int, tuple[Any, Any]]] = [(1, ("a", HUGE))]
+    second: list[tuple[int, tuple[Any, Any]]] = [(1, ("a", HUGE))]
+    if not together:
+        fed.feed(first)
+    with pytest.raises(JobError, match=r"A sum does not fit into decimal128\(38, 2\)"):
+        fed.feed(first + second if together else second)
+
+
+def test_a_decimal_average_that_does_not_fit_stops_the_job() -> None:
+    fed = Fed(pa.decimal128(38, 2), distinct=False)
+    with pytest.raises(JobError, match=r"The result of AVG does not fit into decimal128\(38, 6\)"):
+        fed.feed([(1, ("a", HUGE))])
+
+
+def test_a_result_narrower_than_its_sum_is_checked() -> None:
+    """SUM(TINYINT) is a TINYINT in Flink: what does not fit is told, not cut."""
+    operator = Aggregate(
+        pa.schema([("g", pa.string())]),
+        (Accumulator("c", pa.int64(), "sum"), Accumulator("s", pa.int64(), "sum")),
+        (Result("sum", pa.int8(), "SUM", "s", "c"),),
+        True,
+    )
+    state = {spec.name: StateTable(spec) for spec in operator.tables}
+
+    def feed(total: int) -> list[Any]:
+        given = pa.table({HASH: [1], "g": ["a"], ROWS: [1], "c": [1], "s": [total]})
+        answers: list[Any] = operator.step(state, given).column("sum").to_pylist()
+        return answers
+
+    assert feed(127) == [127]
+    with pytest.raises(JobError, match="The result of SUM does not fit into int8"):
+        feed(1)
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize("retracting", [True, False])
+@pytest.mark.parametrize("cut", [True, False], ids=["cut", "whole"])
+def test_nan_is_the_greatest_number_as_in_spark(retracting: bool, cut: bool) -> None:
+    fed = Fed(pa.float64(), retracting=retracting, distinct=False)
+    given = [(1, ("a", v)) for v in (NAN, 1.0, float("inf"))]
+    for batch in [[row] for row in given] if cut else [given]:
+        fed.reader.rows = {}
+        changes = fed.operator.step(fed.state, fed._input(batch))
+    last = changes.to_pylist()[-1]
+    assert (last["rmin"], str(last["rmax"])) == (1.0, "nan")
+
+
+def test_nan_that_goes_makes_room_for_the_next() -> None:
+    fed = Fed(pa.float64(), distinct=False)
+    fed.operator.step(fed.state, fed._input([(1, ("a", NAN)), (1, ("a", 2.0)), (1, ("a", 1.0))]))
+    changes = fed.operator.step(fed.state, fed._input([(-1, ("a", NAN))]))
+    last = changes.to_pylist()[-1]
+    assert (last["rmin"], last["rmax"]) == (1.0, 2.0)
+
+
+def test_an_operator_can_be_sent_to_another_process() -> None:
+    fed = Fed(pa.int64())
+    copy = pickle.loads(pickle.dumps(fed.operator))
+    assert copy == fed.operator
+    assert [spec.name for spec in copy.tables] == ["groups", "m"]
+    assert copy.output.names[0] == "g"
+    assert copy.output.names[-1] == KIND
