@@ -27,7 +27,7 @@ NAN = float("nan")
         (pa.bool_(), [True, False, None]),
         (pa.decimal128(38, 2), [Decimal("1.00"), Decimal("-1.00"), None]),
         (pa.date32(), [date(2024, 1, 1), date(1969, 1, 1), None]),
-        (pa.timestamp("us"), [datetime.min, None]),
+        (pa.timestamp("us"), [datetime.fromisoformat("2024-01-01"), None]),
         (pa.timestamp("us", "UTC"), [datetime(2024, 1, 1, tzinfo=timezone.utc), None]),
         (pa.list_(pa.int32()), [[1, None], [], None]),
         (pa.struct([("x", pa.int32())]), [{"x": 1}, {"x": None}, None]),
