@@ -1,0 +1,82 @@
+"""The names an expression may use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from headwater.errors import Position, SqlError
+from headwater.sql.types import SqlType
+
+__all__ = ["Scope", "ScopeColumn"]
+
+_MOST_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class ScopeColumn:
+    """`qualifier.name` in the query is the input's column `column`."""
+
+    qualifier: str
+    name: str
+    column: str
+    type: SqlType
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Names are compared as they are written, as in Flink."""
+
+    columns: tuple[ScopeColumn, ...]
+
+    def resolve(self, name: str, qualifier: str | None = None, position: Position | None = None) -> ScopeColumn:
+        """The one column of that name, or a SqlError."""
+        found = self.find(name, qualifier)
+        if not found:
+            raise self._unknown(name, qualifier, position)
+        if len({column.column for column in found}) > 1:
+            tables = [column.qualifier for column in found]
+            raise SqlError(
+                f"Column '{name}' is ambiguous",
+                position=position,
+                detail=f"It is in {' and '.join(repr(table) for table in tables)}.",
+                hint=f"Write {' or '.join(f'{table}.{name}' for table in tables)}.",
+            )
+        return found[0]
+
+    def find(self, name: str, qualifier: str | None = None) -> list[ScopeColumn]:
+        return [c for c in self.columns if c.name == name and qualifier in (None, c.qualifier)]
+
+    def resolve_path(self, parts: Sequence[str], position: Position | None = None) -> tuple[ScopeColumn, Sequence[str]]:
+        """The column that `a.b.c` begins with, and the fields behind it.
+
+        `a` is a table of FROM if it has a column `b`, else a column.
+        """
+        if len(parts) > 1 and self.find(parts[1], parts[0]):
+            return self.resolve(parts[1], parts[0], position), parts[2:]
+        if len(parts) == 1 or self.find(parts[0]):
+            return self.resolve(parts[0], None, position), parts[1:]
+        if any(c.qualifier == parts[0] for c in self.columns):
+            raise self._unknown(parts[1], parts[0], position)
+        tables = list(dict.fromkeys(c.qualifier for c in self.columns if c.qualifier))
+        names = [*tables, *(c.name for c in self.columns)]
+        raise SqlError(
+            f"'{parts[0]}' is neither a table in FROM nor a column",
+            position=position,
+            detail=f"Tables here: {', '.join(tables)}." if tables else "",
+            hint=_closest(parts[0], names),
+        )
+
+    def _unknown(self, name: str, qualifier: str | None, position: Position | None) -> SqlError:
+        names = [c.name for c in self.columns if qualifier in (None, c.qualifier)]
+        shown = ", ".join(dict.fromkeys(names[:_MOST_SHOWN])) + (", …" if len(names) > _MOST_SHOWN else "")
+        where = f" in '{qualifier}'" if qualifier else ""
+        detail = f"Columns{where or ' here'}: {shown}." if names else "There are no columns here."
+        return SqlError(f"Unknown column '{name}'{where}", position=position, detail=detail, hint=_closest(name, names))
+
+
+def _closest(name: str, names: Sequence[str]) -> str:
+    folded = {candidate.lower(): candidate for candidate in names}
+    close = get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
+    return f"Did you mean '{folded[close[0]]}'?" if close else ""

@@ -1,0 +1,73 @@
+"""Which values may be compared, and as what.
+
+Numbers meet in the wider type (FLOAT, DOUBLE and a mix of them with exact numbers: DOUBLE); a text meets a DATE, TIME or
+TIMESTAMP as that type; a TIMESTAMP meets a TIMESTAMP_LTZ as an instant in the session's time zone. A text and a number
+do not meet: Flink refuses = and <> between them, and here the other comparisons are refused as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from headwater.plan.expression import Expr
+from headwater.sql.functions.casts import convert
+from headwater.sql.functions.spark_sql import Refused, combine
+from headwater.sql.functions.type_rules import common_type, is_fraction, is_temporal
+from headwater.sql.types import BOOLEAN, DOUBLE, SqlType, timestamp_ltz
+
+__all__ = ["compare", "meeting_type"]
+
+_FINEST = {"TIME": 3, "TIMESTAMP": 6, "TIMESTAMP_LTZ": 6}
+
+
+def compare(sign: str, left: Expr, right: Expr) -> Expr:
+    """`left sign right` for =, <>, <, <=, >, >= and Spark's <=>, which is never NULL."""
+    kind = meeting_type([left, right], sign)
+    a, b = convert(left, kind), convert(right, kind)
+    nullable = sign != "<=>" and (left.type.nullable or right.type.nullable)
+    sql = f"({_comparable(a)} {sign} {_comparable(b)})"
+    shown = "IS NOT DISTINCT FROM" if sign == "<=>" else sign
+    return combine([left, right], sql, BOOLEAN.as_nullable(nullable), f"({left.text} {shown} {right.text})")
+
+
+def _comparable(value: Expr) -> str:
+    """Maps are equal if their entries are, in any order; Spark has no = for them."""
+    return f"array_sort(map_entries({value.sql}))" if value.type.name == "MAP" else value.sql
+
+
+def meeting_type(values: Sequence[Expr], sign: str = "=") -> SqlType:
+    """The type as which all these values are compared."""
+    kinds = [value.type for value in values]
+    found = reduce(lambda a, b: None if a is None else _meet(a, b), kinds[1:], _first(kinds[0]))
+    if found is None:
+        shown = " with ".join(dict.fromkeys(str(kind.as_nullable()) for kind in kinds))
+        strings = any(kind.is_string for kind in kinds) and any(kind.is_numeric for kind in kinds)
+        hint = "CAST the text to a number, or write the number without quotes." if strings else "CAST one of them."
+        raise Refused(f"{shown} cannot be compared", hint=hint)
+    if sign in {"<", "<=", ">", ">="} and _has(found, {"MAP", "MULTISET", "ROW"}):
+        raise Refused(f"Values of type {found.as_nullable()} have no order", hint="Compare their parts.")
+    nested_map = (found.name != "MAP" and _has(found, {"MAP"})) or found.name == "MULTISET"
+    if nested_map or (found.element is not None and found.name == "MAP" and _has(found.element, {"MAP"})):
+        raise Refused(f"Values of type {found.as_nullable()} cannot be compared", hint="Compare their parts.")
+    return found
+
+
+def _first(kind: SqlType) -> SqlType | None:
+    return kind
+
+
+def _meet(a: SqlType, b: SqlType) -> SqlType | None:
+    if a.is_numeric and b.is_numeric and (is_fraction(a) or is_fraction(b)) and a.name != b.name:
+        return DOUBLE
+    for value, other in ((a, b), (b, a)):
+        if is_temporal(value) and other.is_string:
+            return SqlType(value.name, precision=_FINEST.get(value.name))
+    if {a.name, b.name} == {"TIMESTAMP", "TIMESTAMP_LTZ"}:
+        return timestamp_ltz(6)
+    return common_type(a, b)
+
+
+def _has(kind: SqlType, names: set[str]) -> bool:
+    parts = (*(field.type for field in kind.fields), *(part for part in (kind.key, kind.element) if part is not None))
+    return kind.name in names or any(_has(part, names) for part in parts)

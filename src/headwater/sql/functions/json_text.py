@@ -1,0 +1,51 @@
+"""Values as JSON text."""
+
+from __future__ import annotations
+
+from headwater.plan.expression import Expr
+from headwater.sql.functions.registry import fn
+from headwater.sql.functions.spark_sql import Refused
+from headwater.sql.types import SqlType
+
+__all__ = ["JSON_TEXTS", "json_text"]
+
+_REFUSED = frozenset({"TIME", "DATE", "INTERVAL DAY", "INTERVAL YEAR", "MULTISET"})
+
+
+def json_text(value: Expr, index: int = 0) -> str:
+    """The value as JSON, NULL for NULL."""
+    if value.type.name == "NULL":
+        return "CAST(NULL AS STRING)"
+    refused = _refused_part(value.type)
+    if refused is not None:
+        raise Refused(f"A value of type {refused} has no JSON form", hint="CAST it to STRING.", argument=index)
+    fraction = "SSS" if _precision(value.type) <= 3 else "SSSSSS"
+    moment = f"yyyy-MM-dd''T''HH:mm:ss.{fraction}".replace("''", "\\'")
+    options = (
+        f"map('ignoreNullFields', 'false', 'timeZone', 'UTC', 'timestampNTZFormat', '{moment}', "
+        f"'timestampFormat', '{moment}XXX')"
+    )
+    whole = f"to_json(named_struct('v', {value.sql}), {options})"
+    text = f"substring({whole}, 6, char_length({whole}) - 6)"
+    return f"CASE WHEN {value.sql} IS NOT NULL THEN {text} END" if value.type.nullable else text
+
+
+def _refused_part(t: SqlType) -> str | None:
+    if t.name in _REFUSED:
+        return str(t.as_nullable())
+    parts = (*(f.type for f in t.fields), *(p for p in (t.key, t.element) if p is not None))
+    return next((found for part in parts if (found := _refused_part(part)) is not None), None)
+
+
+def _precision(t: SqlType) -> int:
+    parts = (*(f.type for f in t.fields), *(p for p in (t.key, t.element) if p is not None))
+    return max((t.precision or 0 if t.name.startswith("TIMESTAMP") else 0), *map(_precision, parts), 0)
+
+
+JSON_TEXTS = (
+    fn(
+        "JSON_STRING(ANY) -> STRING",
+        lambda a: json_text(a[0]),
+        "The value as JSON; a row is an object, an array an array",
+    ),
+)

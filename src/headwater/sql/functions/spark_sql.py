@@ -1,0 +1,69 @@
+"""Spark SQL text that is safe to put together, and the Expr around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from headwater.plan.expression import Expr
+from headwater.sql.types import SqlType
+
+__all__ = ["Refused", "column", "combine", "evaluated_once", "lambda_name", "quoted_name", "quoted_text", "typed"]
+
+_ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\u0000"}
+
+
+class Refused(Exception):
+    """A call or a cast that is not allowed. `argument` is the index of the guilty argument, if one can be named."""
+
+    def __init__(self, fact: str, *, detail: str = "", hint: str = "", argument: int | None = None) -> None:
+        super().__init__(fact)
+        self.fact = fact
+        self.detail = detail
+        self.hint = hint
+        self.argument = argument
+
+
+def quoted_name(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def quoted_text(value: str) -> str:
+    """A string literal. `${` is broken up because Spark would replace it by one of its settings."""
+    escaped = "".join(_ESCAPES.get(character, character) for character in value)
+    return "'" + escaped.replace("${", "\\u0024{") + "'"
+
+
+def column(name: str, sql_type: SqlType, text: str = "") -> Expr:
+    return Expr(quoted_name(name), sql_type, frozenset({name}), text or name, column=name)
+
+
+def combine(parts: Sequence[Expr], sql: str, sql_type: SqlType, text: str, *, deterministic: bool = True) -> Expr:
+    """An expression made of others: it reads what they read."""
+    refs = frozenset[str]().union(*(part.refs for part in parts))
+    return Expr(sql, sql_type, refs, text, deterministic and all(part.deterministic for part in parts))
+
+
+def typed(expression: Expr, sql_type: SqlType) -> Expr:
+    """The same value under another Flink type that Spark carries in the same way."""
+    return replace(expression, type=sql_type)
+
+
+def lambda_name(depth: int) -> str:
+    """The variable of a lambda `depth` levels deep; it is no name that a user's column is likely to have."""
+    return f"`__e{depth}`"
+
+
+def evaluated_once(parts: Sequence[Expr], body: Callable[[Sequence[Expr]], str], *, first: int = 0) -> str:
+    """`body` of the parts, where a part that changes by itself (RAND) is bound to a variable first.
+
+    For a body that mentions a part more than once: Spark would evaluate it at each mention.
+    """
+    for index in range(first, len(parts)):
+        part = parts[index]
+        if not part.deterministic:
+            variable = f"`__v{index}`"
+            bound = [*parts[:index], replace(part, sql=variable, deterministic=True), *parts[index + 1 :]]
+            inner = evaluated_once(bound, body, first=index + 1)
+            return f"transform(array({part.sql}), {variable} -> {inner})[0]"
+    return body(parts)

@@ -1,0 +1,169 @@
+"""Texts: case, length, cutting, joining, searching."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headwater.plan.expression import Expr
+from headwater.sql.functions.registry import Render, fn
+
+__all__ = ["STRINGS"]
+
+
+def _pad(spark: str) -> Render:
+    """NULL for a negative length or an empty filling, as in Flink."""
+
+    def render(args: Sequence[Expr]) -> str:
+        call = f"{spark}({args[0].sql}, {args[1].sql}, {args[2].sql})"
+        length, filling = args[1].literal, args[2].literal
+        if isinstance(length, int) and length >= 0 and filling:
+            return call
+        return f"CASE WHEN {args[1].sql} >= 0 AND {args[2].sql} <> '' THEN {call} END"
+
+    return render
+
+
+def _substring(args: Sequence[Expr]) -> str:
+    """NULL for a negative length, as in Flink; both count a negative start from the end."""
+    if len(args) == 2:
+        return f"substring({args[0].sql}, {args[1].sql})"
+    call = f"substring({args[0].sql}, {args[1].sql}, {args[2].sql})"
+    if isinstance(args[2].literal, int) and args[2].literal >= 0:
+        return call
+    return f"CASE WHEN {args[2].sql} >= 0 THEN {call} END"
+
+
+def _locate(args: Sequence[Expr]) -> str:
+    """A start before the first character is the first character."""
+    needle, text = args[0].sql, args[1].sql
+    if len(args) == 2:
+        return f"locate({needle}, {text})"
+    if isinstance(args[2].literal, int):
+        return f"locate({needle}, {text}, {max(args[2].literal, 1)})"
+    start = args[2].sql
+    later = f"locate({needle}, {text}, {start})"
+    return f"CASE WHEN {start} >= 1 THEN {later} WHEN {start} < 1 THEN locate({needle}, {text}) END"
+
+
+def _overlay(args: Sequence[Expr]) -> str:
+    """A start outside the text changes nothing; a negative length drops the rest."""
+    text, new, start = (a.sql for a in args[:3])
+    length = args[3].sql if len(args) == 4 else f"char_length({new})"
+    rest = f"CASE WHEN {length} >= 0 THEN substring({text}, {start} + {length}) ELSE '' END"
+    changed = f"concat(left({text}, {start} - 1), {new}, {rest})"
+    return f"CASE WHEN {start} < 1 OR {start} > char_length({text}) THEN {text} ELSE {changed} END"
+
+
+def _trim(side: str) -> Render:
+    def render(args: Sequence[Expr]) -> str:
+        what = args[1].sql if len(args) == 2 else "' '"
+        return f"trim({side} {what} FROM {args[0].sql})"
+
+    return render
+
+
+def _split_index(args: Sequence[Expr]) -> str:
+    """Parts count from 0. The separator is plain text; an empty one gives NULL."""
+    separator = args[1].sql if args[1].type.is_string else f"chr({args[1].sql})"
+    pattern = f"concat('\\\\Q', nullif({separator}, ''), '\\\\E')"
+    return f"get(split({args[0].sql}, {pattern}), {args[2].sql})"
+
+
+def _split(args: Sequence[Expr]) -> str:
+    """The separator is plain text; an empty one splits into characters."""
+    separator = args[1].sql
+    return f"split({args[0].sql}, CASE WHEN {separator} = '' THEN '' ELSE concat('\\\\Q', {separator}, '\\\\E') END)"
+
+
+def _initcap(args: Sequence[Expr]) -> str:
+    """A word is a run of ASCII letters and digits, as in Flink; Spark's own splits at blanks only."""
+    words = f"regexp_extract_all({args[0].sql}, '[A-Za-z0-9]+|[^A-Za-z0-9]+', 0)"
+    changed = "concat(upper(left(`__w`, 1)), lower(substring(`__w`, 2)))"
+    word = f"CASE WHEN `__w` RLIKE '^[A-Za-z0-9]' THEN {changed} ELSE `__w` END"
+    return f"array_join(transform({words}, `__w` -> {word}), '')"
+
+
+STRINGS = (
+    fn("UPPER(STRING) -> STRING", "upper({0})", "The text in upper case"),
+    fn("LOWER(STRING) -> STRING", "lower({0})", "The text in lower case"),
+    fn("INITCAP(STRING) -> STRING", _initcap, "Each word with a capital first letter"),
+    fn("CHAR_LENGTH(STRING) -> INT", "char_length({0})", "The number of characters"),
+    fn("CHARACTER_LENGTH(STRING) -> INT", "char_length({0})", "The number of characters"),
+    fn("CONCAT(STRING…) -> STRING", "concat({*})", "The texts joined; NULL if one of them is"),
+    fn(
+        "CONCAT_WS(STRING [, STRING…]) -> STRING?",
+        "concat_ws({*})",
+        "The texts after the first, joined by the first; skips NULLs",
+    ),
+    fn(
+        "SUBSTRING(STRING, INT [, INT]) -> STRING?",
+        _substring,
+        "From a position (1 is the first, -1 the last), at most that many characters",
+    ),
+    fn("SUBSTR(STRING, INT [, INT]) -> STRING?", _substring, "The same as SUBSTRING"),
+    fn("LEFT(STRING, INT) -> STRING", "left({0}, {1})", "The first n characters"),
+    fn("RIGHT(STRING, INT) -> STRING", "right({0}, {1})", "The last n characters"),
+    fn("LPAD(STRING, INT, STRING) -> STRING?", _pad("lpad"), "Filled on the left, or cut, to a length"),
+    fn("RPAD(STRING, INT, STRING) -> STRING?", _pad("rpad"), "Filled on the right, or cut, to a length"),
+    fn(
+        "TRIM(STRING [, STRING]) -> STRING",
+        _trim("BOTH"),
+        "Without blanks (or those characters) on both sides; also TRIM(LEADING 'x' FROM s)",
+    ),
+    fn("BTRIM(STRING [, STRING]) -> STRING", _trim("BOTH"), "Without blanks (or those characters) on both sides"),
+    fn("LTRIM(STRING [, STRING]) -> STRING", _trim("LEADING"), "Without blanks (or those characters) on the left"),
+    fn("RTRIM(STRING [, STRING]) -> STRING", _trim("TRAILING"), "Without blanks (or those characters) on the right"),
+    fn("REPEAT(STRING, INT) -> STRING", "repeat({0}, {1})", "The text n times"),
+    fn(
+        "REPLACE(STRING, STRING, STRING) -> STRING",
+        "replace({0}, {1}, {2})",
+        "Every occurrence of the second text replaced by the third",
+    ),
+    fn(
+        "TRANSLATE(STRING, STRING, STRING) -> STRING",
+        "translate({0}, {1}, {2})",
+        "Characters of the second text replaced by those of the third",
+    ),
+    fn("REVERSE(STRING) -> STRING", "reverse({0})", "The characters in reverse order"),
+    fn(
+        "OVERLAY(STRING, STRING, INT [, INT]) -> STRING",
+        _overlay,
+        "A part replaced: OVERLAY(s PLACING 'new' FROM 2 FOR 3)",
+    ),
+    fn(
+        "POSITION(STRING, STRING [, INT]) -> INT",
+        _locate,
+        "Where the first text begins in the second, from 1; 0 if nowhere: POSITION('x' IN s)",
+    ),
+    fn(
+        "LOCATE(STRING, STRING [, INT]) -> INT",
+        _locate,
+        "Where the first text begins in the second, at or after a position; 0 if nowhere",
+    ),
+    fn(
+        "INSTR(STRING, STRING) -> INT",
+        "instr({0}, {1})",
+        "Where the second text begins in the first, from 1; 0 if nowhere",
+    ),
+    fn(
+        "STARTSWITH(STRING, STRING) -> BOOLEAN", "startswith({0}, {1})", "Whether the first text begins with the second"
+    ),
+    fn("STARTSWITH(BYTES, BYTES) -> BOOLEAN", "startswith({0}, {1})", "Whether the first value begins with the second"),
+    fn("ENDSWITH(STRING, STRING) -> BOOLEAN", "endswith({0}, {1})", "Whether the first text ends with the second"),
+    fn("ENDSWITH(BYTES, BYTES) -> BOOLEAN", "endswith({0}, {1})", "Whether the first value ends with the second"),
+    fn(
+        "SPLIT_INDEX(STRING, STRING, INT) -> STRING?",
+        _split_index,
+        "The part at an index (from 0) of the text split at a separator",
+    ),
+    fn("SPLIT_INDEX(STRING, INT, INT) -> STRING?", _split_index, "The same with the separator's character code"),
+    fn("SPLIT(STRING, STRING) -> ARRAY<STRING>", _split, "The parts of the text between separators"),
+    fn("ASCII(STRING) -> INT", "ascii({0})", "The code of the first character; 0 for an empty text"),
+    fn("CHR(BIGINT) -> STRING", "chr({0})", "The character with that code (modulo 256)"),
+    fn(
+        "ELT(INT, STRING…) -> STRING?",
+        lambda a: f"get(array({', '.join(x.sql for x in a[1:])}), {a[0].sql} - 1)",
+        "The n-th of the texts",
+    ),
+    fn("PRINTF(STRING [, ANY…]) -> STRING", "format_string({*})", "The values in a pattern of Java's Formatter"),
+)
