@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from headwater.plan.nodes import Write
 
 __all__ = ["check", "explain"]
+
+_SHOWN = 80
 
 
 def check(scripts: ScriptArguments, var: Variables = None) -> None:
@@ -59,7 +62,7 @@ def explain(scripts: ScriptArguments, var: Variables = None) -> None:
 
 def _definitions(tables: Iterable[Table], views: Iterable[View]) -> list[tuple[str, str, str]]:
     rows = [("table", table.name, _table_facts(table)) for table in tables]
-    return rows + [("view", view.name, " ".join(view.text.split())[:80]) for view in views]
+    return rows + [("view", view.name, _query(view)) for view in views]
 
 
 def _table_facts(table: Table) -> str:
@@ -69,6 +72,12 @@ def _table_facts(table: Table) -> str:
     if table.primary_key:
         facts.append(f"key ({', '.join(table.primary_key)})")
     return ", ".join(facts)
+
+
+def _query(view: View) -> str:
+    """What stands behind AS, on one line."""
+    text = " ".join(re.split(r"\bAS\b", view.text, maxsplit=1, flags=re.IGNORECASE)[-1].split())
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
 def _columns(number: int) -> str:

@@ -51,11 +51,12 @@ def demo(
       headwater demo --seconds 20
     """
     from headwater.cli.progress import ensure_jars
+    from headwater.cli.quiet import start_spark
     from headwater.demo.stage import Stage
 
     typer.secho("Headwater demo: a Kafka broker, page views, and two SQL scripts that count them.", bold=True)
     ensure_jars(["broker", "spark"])
-    stage = Stage(rate)
+    stage = Stage(rate, start_spark)
     view = _open_view(stage, seconds)
     with Stop() as stop:
         try:

@@ -146,11 +146,13 @@ class Runner:
 
     def _start_spark(self) -> None:
         from headwater.cli.progress import ensure_jars
+        from headwater.cli.quiet import keep_standard_error, start_spark
 
         ensure_jars(["spark"])
+        keep_standard_error()
         self.view = open_view(self.title)
         self.view.phase("Starting Spark …")
-        in_background(lambda: self.session.spark)
+        in_background(lambda: start_spark(self.session))
 
     def _show(self, part: Planned, result: Result) -> None:
         for note in result.notes:

@@ -41,7 +41,8 @@ def create(
 
     config = {"cleanup.policy": "compact"} if compacted else {}
     topics = [NewTopic(name, partitions, config=config) for name in names]
-    for name, made in _admin(broker).create_topics(topics, operation_timeout=_SECONDS).items():
+    admin = _admin(broker)  # lives until all results are there
+    for name, made in admin.create_topics(topics, operation_timeout=_SECONDS).items():
         try:
             made.result(_SECONDS)
         except KafkaException as error:

@@ -22,7 +22,8 @@ def create_topics(servers: str, partitions: int, plain: Sequence[str], compacted
 
     topics = [NewTopic(name, partitions, 1) for name in plain]
     topics += [NewTopic(name, partitions, 1, config={"cleanup.policy": "compact"}) for name in compacted]
-    for made in AdminClient({"bootstrap.servers": servers}).create_topics(topics).values():
+    admin = AdminClient({"bootstrap.servers": servers})  # lives until all results are there
+    for made in admin.create_topics(topics).values():
         made.result(30)
 
 

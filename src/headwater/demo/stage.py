@@ -12,6 +12,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,9 +54,10 @@ class Verdict:
 
 @dataclass
 class Stage:
-    """`phase` says what is being done, for whoever watches from another thread."""
+    """`phase` says what is being done, for whoever watches. `start_spark` starts that of a session."""
 
     rate: int
+    start_spark: Callable[[Session], None]
     seed: int = 1
     phase: str = "Starting"
     jobs: list[Job] = field(default_factory=list)
@@ -77,7 +79,7 @@ class Stage:
         counting = Session(checkpoint=str(self._directory / COUNT), conf=_SPARK)
         self._sessions.append(counting)
         with ThreadPoolExecutor(1) as beside:
-            spark = beside.submit(lambda: counting.spark)
+            spark = beside.submit(self.start_spark, counting)
             self.phase = "Starting a Kafka broker and Spark"
             self._broker = Broker.start(self._directory / "broker", 0, die_with_parent=True, jvm_options=_QUICK_START)
             self.phase = "Creating topics"

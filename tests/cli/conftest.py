@@ -1,0 +1,58 @@
+"""Calling the command: in this process where that is enough, in one of its own where signals and exit codes matter."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from headwater import cli
+
+
+@dataclass(frozen=True)
+class Said:
+    code: int
+    out: str
+    err: str
+
+
+Invoke = Callable[..., Said]
+
+
+@pytest.fixture
+def invoke(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Invoke:
+    """`headwater …` in `tmp_path`, in this process."""
+
+    def call(*arguments: str, stdin: str = "") -> Said:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["headwater", *arguments])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+        captured = capsys.readouterr()
+        code = left.value.code
+        return Said(code if isinstance(code, int) else 0, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
+    """`headwater …` in `tmp_path`, in a process of its own, which is also the head of a process group."""
+
+    def call(*arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", "from headwater.cli import main; main()", *arguments],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    return call
