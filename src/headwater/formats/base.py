@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from headwater.options.base import Option
 from headwater.sql.types import SqlType
 
-__all__ = ["Decoder", "Format", "FormatField"]
+__all__ = ["Decoder", "Format", "FormatField", "all_formats"]
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,16 @@ class Decoder:
 
 
 class Format(Protocol):
-    """One value of 'format', 'key.format' or 'value.format'."""
+    """One value of 'format', 'key.format' or 'value.format'.
+
+    The SQL is made for a session with `spark.sql.ansi.enabled` and `spark.sql.caseSensitive`; its time zone does not matter.
+    """
 
     identifier: str
+    summary: str
     options: tuple[Option, ...]  # keys without the identifier's prefix: 'ignore-parse-errors'
     insert_only: bool
+    decodes_null: bool  # whether a log gives a row for a null payload: raw does, the others give none
 
     def validate(self, fields: Sequence[FormatField], options: Mapping[str, Any]) -> list[str]:
         """Everything wrong with these fields and (parsed) options in this format, one sentence each."""
@@ -63,8 +68,13 @@ class Format(Protocol):
         """Decode `wanted` (names among `fields`) from the BINARY column `payload`. A null payload never reaches it."""
         ...
 
-    def encoder(
-        self, fields: Sequence[FormatField], columns: Sequence[str], options: Mapping[str, Any]
-    ) -> str:
+    def encoder(self, fields: Sequence[FormatField], columns: Sequence[str], options: Mapping[str, Any]) -> str:
         """A BINARY expression that writes `fields`, whose values are the SQL expressions `columns`, as one message."""
         ...
+
+
+def all_formats() -> Mapping[str, Format]:
+    """Every format by its identifier. Connectors come here, so that they know this module and no format."""
+    from headwater.formats.registry import FORMATS
+
+    return FORMATS

@@ -1,0 +1,80 @@
+"""A table and a view as the rest of Headwater sees them: resolved and valid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from headwater.errors import Position
+from headwater.options.resolved import ResolvedOptions
+from headwater.sql.statements import Column, ComputedColumn, MetadataColumn, PhysicalColumn, Watermark
+
+if TYPE_CHECKING:
+    from headwater.connectors.base import Connector
+
+__all__ = ["Table", "View"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """`columns` are in declared order; `primary_key` is () without one, and its columns are NOT NULL.
+    `options` are typed, `raw_options` as written. Expressions of computed columns and watermarks are sqlglot trees."""
+
+    name: str
+    columns: tuple[Column, ...]
+    connector: Connector
+    options: ResolvedOptions
+    primary_key: tuple[str, ...] = ()
+    watermark: Watermark | None = None
+    partitioned_by: tuple[str, ...] = ()
+    comment: str = ""
+    temporary: bool = False
+    position: Position | None = None
+    option_positions: Mapping[str, Position] = field(default_factory=dict, compare=False)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.options))
+
+    @property
+    def raw_options(self) -> Mapping[str, str]:
+        return self.options.given
+
+    @property
+    def physical_columns(self) -> tuple[PhysicalColumn, ...]:
+        return tuple(c for c in self.columns if isinstance(c, PhysicalColumn))
+
+    @property
+    def metadata_columns(self) -> tuple[MetadataColumn, ...]:
+        return tuple(c for c in self.columns if isinstance(c, MetadataColumn))
+
+    @property
+    def computed_columns(self) -> tuple[ComputedColumn, ...]:
+        return tuple(c for c in self.columns if isinstance(c, ComputedColumn))
+
+    @property
+    def written_columns(self) -> tuple[PhysicalColumn | MetadataColumn, ...]:
+        """What an INSERT gives values for: physical columns, and metadata columns that are not VIRTUAL."""
+        return tuple(
+            c
+            for c in self.columns
+            if isinstance(c, PhysicalColumn) or (isinstance(c, MetadataColumn) and not c.virtual)
+        )
+
+    def column(self, name: str) -> Column | None:
+        return next((c for c in self.columns if c.name == name), None)
+
+
+@dataclass(frozen=True)
+class View:
+    """`columns` rename those of `query`; () keeps their names."""
+
+    name: str
+    query: exp.Expression
+    columns: tuple[str, ...] = ()
+    comment: str = ""
+    temporary: bool = False
+    text: str = field(default="", compare=False)
+    position: Position | None = None

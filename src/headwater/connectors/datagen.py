@@ -1,0 +1,88 @@
+"""`datagen`: rows made up from the types of the columns, endless or `number-of-rows` of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from headwater.connectors.base import CONNECTOR, Connector, Emits
+from headwater.options.base import Option
+from headwater.options.closest import did_you_mean
+from headwater.options.problems import Problem
+from headwater.options.reading import under
+from headwater.options.types import BOOL, DURATION, INT, LONG, STRING, enum
+
+if TYPE_CHECKING:
+    from headwater.catalog.tables import Table
+
+__all__ = ["DATAGEN", "FIELD_OPTIONS"]
+
+# Declared for every column: 'fields.<column>.kind' and so on.
+FIELD_OPTIONS: tuple[Option, ...] = (
+    Option("kind", enum(("random", "sequence")), "How values are made.", "random", choices=("random", "sequence")),
+    Option("min", STRING, "Least value of 'random' numbers. Default: the least of the type."),
+    Option("max", STRING, "Greatest value of 'random' numbers. Default: the greatest of the type."),
+    Option("max-past", DURATION, "How long before now a 'random' timestamp may be. Default: now itself."),
+    Option(
+        "length", INT, "Length of 'random' CHAR, VARCHAR, STRING, BINARY, VARBINARY, BYTES, ARRAY, MAP and MULTISET."
+    ),
+    Option(
+        "var-len", BOOL, "Whether 'length' is only the greatest length, for VARCHAR, STRING, VARBINARY, BYTES.", False
+    ),
+    Option("null-rate", STRING, "Share of NULLs, between 0 and 1.", "0"),
+    Option("start", STRING, "First value of a 'sequence'."),
+    Option("end", STRING, "Last value of a 'sequence'. The table ends with the first sequence that ends."),
+)
+
+
+class DatagenConnector(Connector):
+    identifier = "datagen"
+    summary = "Makes up rows."
+    options = (
+        CONNECTOR,
+        Option("rows-per-second", LONG, "Rows made in a second, at most.", 10_000),
+        Option("number-of-rows", LONG, "Rows made altogether; then the table ends. Default: no end."),
+        Option("scan.parallelism", INT, "Number of tasks that make rows."),
+        Option("fields.*", STRING, "How the values of a column are made, see below.", prefix=True),
+    )
+    emits = Emits.APPEND
+
+    def more_options(self, given: Mapping[str, str]) -> tuple[Option, ...]:
+        return tuple(o for column in _columns_named(given) for o in under(f"fields.{column}.", FIELD_OPTIONS))
+
+    def validate(self, table: Table) -> list[Problem]:
+        """`fields.*` is a family to the reader of options, so what is below it is checked here."""
+        problems = []
+        names = [column.name for column in table.physical_columns]
+        for key in (key for key in table.raw_options if key.startswith("fields.")):
+            column, _, leaf = key.removeprefix("fields.").rpartition(".")
+            if column.split(".")[0] not in names:
+                text = f"Option '{key}' is for a column '{column or leaf}', which the table does not have."
+                problems.append(Problem(f"{text} {did_you_mean(column, names)}".strip(), "rule", key))
+            elif leaf not in _LEAVES:
+                text = f"Option '{key}' ends in '{leaf}'; it can be one of {', '.join(_LEAVES)}."
+                problems.append(Problem(f"{text} {did_you_mean(leaf, _LEAVES)}".strip(), "rule", key))
+        return problems + _sequence_problems(table)
+
+
+_LEAVES = tuple(option.key for option in FIELD_OPTIONS)
+
+
+def _columns_named(given: Mapping[str, str]) -> list[str]:
+    paths = (key.removeprefix("fields.").rpartition(".") for key in given if key.startswith("fields."))
+    return sorted({column for column, _, _ in paths if column})
+
+
+def _sequence_problems(table: Table) -> list[Problem]:
+    problems = []
+    for column in _columns_named(table.raw_options):
+        if table.options[f"fields.{column}.kind"] != "sequence":
+            continue
+        for end in ("start", "end"):
+            if table.options[f"fields.{column}.{end}"] is None:
+                text = f"Could not find required property 'fields.{column}.{end}' for sequence generator."
+                problems.append(Problem(text, "rule", f"fields.{column}.kind"))
+    return problems
+
+
+DATAGEN = DatagenConnector()

@@ -1,0 +1,81 @@
+"""`kafka`: a topic as a log of rows. `upsert-kafka`: a topic as a table, keyed by the primary key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from headwater.connectors.base import Accepts, Connector, Emits
+from headwater.connectors.kafka.layout import format_prefix
+from headwater.connectors.kafka.metadata import KAFKA_METADATA
+from headwater.connectors.kafka.options import KAFKA_OPTIONS, UPSERT_KAFKA_OPTIONS
+from headwater.connectors.kafka.rules import sink_problems, source_problems, table_problems
+from headwater.formats.base import all_formats
+from headwater.options.base import Option
+from headwater.options.problems import Problem
+from headwater.options.reading import under
+
+if TYPE_CHECKING:
+    from headwater.catalog.tables import Table
+
+__all__ = ["KAFKA", "UPSERT_KAFKA"]
+
+
+class _AnyKafka(Connector):
+    metadata = KAFKA_METADATA
+    accepts = Accepts.UPSERT
+
+    def more_options(self, given: Mapping[str, str]) -> tuple[Option, ...]:
+        """Those of the formats that are chosen."""
+        declared = {option.key for option in self.options}
+        chosen = [
+            (key, given[key]) for key in ("format", "value.format", "key.format") if key in declared & given.keys()
+        ]
+        formats = all_formats()
+        return tuple(
+            option
+            for key, name in chosen
+            if name in formats
+            for option in under(format_prefix(key, name), formats[name].options)
+        )
+
+    def validate(self, table: Table) -> list[Problem]:
+        return table_problems(table)
+
+    def validate_source(self, table: Table) -> list[Problem]:
+        return source_problems(table)
+
+    def validate_sink(self, table: Table) -> list[Problem]:
+        return sink_problems(table)
+
+
+_FLUSH = "Sink buffer flush is only supported in upsert-kafka."
+_FROM_THE_START = "An upsert-kafka table is always read from the beginning, or its rows would not be complete."
+
+
+class KafkaConnector(_AnyKafka):
+    identifier = "kafka"
+    summary = "A topic as a log of rows; with a PRIMARY KEY it can be written by updating queries."
+    options = KAFKA_OPTIONS
+    emits = Emits.APPEND
+    not_here = {"sink.buffer-flush.max-rows": _FLUSH, "sink.buffer-flush.interval": _FLUSH}
+
+
+class UpsertKafkaConnector(_AnyKafka):
+    identifier = "upsert-kafka"
+    summary = "A topic as a table: the newest message of a key is its row, a null value deletes it."
+    options = UPSERT_KAFKA_OPTIONS
+    emits = Emits.UPSERT
+    not_here = {
+        "format": "An upsert-kafka table has 'key.format' and 'value.format'.",
+        "key.fields": "The key of an upsert-kafka table is its PRIMARY KEY.",
+        "scan.startup.mode": _FROM_THE_START,
+        "scan.startup.specific-offsets": _FROM_THE_START,
+        "scan.startup.timestamp-millis": _FROM_THE_START,
+        "sink.partitioner": "Rows of an upsert-kafka table go to the partition of their key.",
+        "sink.semantic": "Use 'sink.delivery-guarantee'.",
+    }
+
+
+KAFKA = KafkaConnector()
+UPSERT_KAFKA = UpsertKafkaConnector()

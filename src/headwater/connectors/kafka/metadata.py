@@ -1,0 +1,41 @@
+"""The metadata columns of both Kafka connectors."""
+
+from __future__ import annotations
+
+from headwater.connectors.base import MetadataKey
+from headwater.sql.types import BIGINT, BYTES, INT, STRING, Field, SqlType, timestamp_ltz
+
+__all__ = ["KAFKA_METADATA", "METADATA_NOT_YET"]
+
+_HEADER = SqlType("ROW", fields=(Field("key", STRING.as_nullable(False)), Field("value", BYTES)))
+
+KAFKA_METADATA: tuple[MetadataKey, ...] = (
+    MetadataKey("topic", STRING.as_nullable(False), "Topic of the message."),
+    MetadataKey("partition", INT.as_nullable(False), "Partition of the message."),
+    MetadataKey(
+        "headers",
+        SqlType("MAP", key=STRING, element=BYTES, nullable=False),
+        "Headers of the message; of several with one name the last.",
+        writable=True,
+    ),
+    MetadataKey(
+        "header-list",
+        SqlType("ARRAY", element=_HEADER, nullable=False),
+        "All headers of the message in order.",
+        writable=True,
+    ),
+    MetadataKey("leader-epoch", INT, "Leader epoch of the message."),
+    MetadataKey("offset", BIGINT.as_nullable(False), "Offset of the message in its partition."),
+    MetadataKey("timestamp", timestamp_ltz(3).as_nullable(False), "Timestamp of the message.", writable=True),
+    MetadataKey(
+        "timestamp-type",
+        STRING.as_nullable(False),
+        "What the timestamp is: 'NoTimestampType', 'CreateTime' or 'LogAppendTime'.",
+    ),
+)
+
+# Known keys that are refused, for reading and for writing, with the reason.
+METADATA_NOT_YET = {
+    "read": {"leader-epoch": "Spark's Kafka reader does not pass it on."},
+    "write": {"timestamp": "Spark's Kafka writer leaves it to the producer."},
+}

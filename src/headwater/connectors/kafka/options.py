@@ -1,0 +1,210 @@
+"""Every option of `kafka` and `upsert-kafka`, declared once, and in `NOT_YET` those that are known but refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from headwater.connectors.base import CONNECTOR
+from headwater.options.base import Option, OptionType
+from headwater.options.resolved import ResolvedOptions
+from headwater.options.types import DURATION, INT, LIST, LONG, STRING, enum
+
+__all__ = ["KAFKA_OPTIONS", "NOT_YET", "PROPERTIES", "UPSERT_KAFKA_OPTIONS", "NotYet"]
+
+PROPERTIES = "properties."
+
+STARTUP_MODES = ("earliest-offset", "latest-offset", "group-offsets", "timestamp", "specific-offsets")
+BOUNDED_MODES = ("unbounded", "latest-offset", "group-offsets", "timestamp", "specific-offsets")
+GUARANTEES = ("none", "at-least-once", "exactly-once")
+PARTITIONERS = ("default", "fixed", "round-robin")
+
+
+def _offsets(key: str) -> OptionType:
+    """'partition:0,offset:42;partition:1,offset:300' as {0: 42, 1: 300}."""
+
+    def parse(text: str) -> dict[int, int]:
+        pairs = [re.fullmatch(r"\s*partition:(\d+)\s*,\s*offset:(\d+)\s*", part) for part in text.split(";") if part]
+        found = {int(m[1]): int(m[2]) for m in pairs if m}
+        if not pairs or None in pairs or len(found) < len(pairs):
+            form = "partition:0,offset:42;partition:1,offset:300"
+            raise ValueError(f"Invalid properties '{key}' should follow the format '{form}', but is '{text}'.")
+        return found
+
+    return OptionType("Offsets", parse)
+
+
+def _choice(key: str, choices: tuple[str, ...], meaning: str, default: str | None = None) -> Option:
+    return Option(key, enum(choices), meaning, default, choices=choices)
+
+
+_TOPIC = (
+    CONNECTOR,
+    Option("topic", LIST, "The topic to read and write. Either this or 'topic-pattern' must be set."),
+    Option("topic-pattern", STRING, "Regular expression for the topics to read. Not together with 'topic'."),
+    Option(f"{PROPERTIES}bootstrap.servers", STRING, "Addresses of brokers: 'host:port,host:port'.", required=True),
+    Option(
+        f"{PROPERTIES}group.id",
+        STRING,
+        "Consumer group: where 'group-offsets' finds its offsets, and under which progress is committed for others to see.",
+    ),
+    Option(
+        f"{PROPERTIES}*",
+        STRING,
+        "Any setting of the Kafka client. The (de)serializers cannot be set: formats read and write the messages.",
+        prefix=True,
+    ),
+)
+_KEY_LAYOUT = (
+    Option(
+        "key.fields-prefix", STRING, "Prefix of the key's columns in the table, which the key's fields do not have.", ""
+    ),
+    _choice(
+        "value.fields-include",
+        ("ALL", "EXCEPT_KEY"),
+        "Whether the columns of the key are in the value too. A 'key.fields-prefix' needs EXCEPT_KEY.",
+        "ALL",
+    ),
+)
+_STARTUP = (
+    _choice(
+        "scan.startup.mode",
+        STARTUP_MODES,
+        "Where a new job starts to read. 'group-offsets' without committed offsets starts where "
+        "'properties.auto.offset.reset' says, by default at the earliest.",
+        "group-offsets",
+    ),
+    Option(
+        "scan.startup.specific-offsets",
+        _offsets("scan.startup.specific-offsets"),
+        "First offset of each partition: 'partition:0,offset:42;partition:1,offset:300'.",
+    ),
+    Option("scan.startup.timestamp-millis", LONG, "Milliseconds since 1970 of the first message."),
+)
+_SCAN = (
+    _choice("scan.bounded.mode", BOUNDED_MODES, "Where reading ends, looked up once, when a job starts.", "unbounded"),
+    Option(
+        "scan.bounded.specific-offsets",
+        _offsets("scan.bounded.specific-offsets"),
+        "Offset of each partition before which reading ends; a partition that is not listed is not read.",
+    ),
+    Option("scan.bounded.timestamp-millis", LONG, "Milliseconds since 1970 before which reading ends."),
+    Option(
+        "scan.topic-partition-discovery.interval",
+        DURATION,
+        "How often new partitions are looked for; 0 for never.",
+        timedelta(minutes=5),
+    ),
+    Option("scan.parallelism", INT, "Number of tasks that read. Default: one per partition."),
+    _choice(
+        "scan.watermark.emit.strategy",
+        ("on-periodic", "on-event"),
+        "When a watermark is emitted.",
+    ),
+    Option("scan.watermark.alignment.group", STRING, "Sources whose watermarks are kept together."),
+    Option("scan.watermark.alignment.max-drift", DURATION, "How far a source may run ahead of its group."),
+    Option("scan.watermark.alignment.update-interval", DURATION, "How often sources of a group look at each other."),
+    Option(
+        "scan.watermark.idle-timeout", DURATION, "After which time an idle partition no longer holds a watermark back."
+    ),
+)
+_SINK = (
+    _choice(
+        "sink.delivery-guarantee",
+        GUARANTEES,
+        "'at-least-once': nothing is lost, messages may repeat after a failure. 'none': no promise. "
+        "'exactly-once': Kafka transactions.",
+        "at-least-once",
+    ),
+    Option("sink.transactional-id-prefix", STRING, "Start of the transaction ids that 'exactly-once' uses."),
+    _choice(
+        "sink.transaction-naming-strategy",
+        ("DEFAULT", "INCREMENTING", "POOLING"),
+        "How the transaction ids of 'exactly-once' go on after the prefix.",
+        "DEFAULT",
+    ),
+    Option("sink.parallelism", INT, "Number of tasks that write."),
+)
+
+KAFKA_OPTIONS: tuple[Option, ...] = (
+    *_TOPIC,
+    Option("format", STRING, "Format of the messages' values. Either this or 'value.format' must be set."),
+    Option("value.format", STRING, "The same as 'format'; its options then start with 'value.'."),
+    Option("key.format", STRING, "Format of the messages' keys. Without it keys are neither read nor written."),
+    Option("key.fields", LIST, "Columns that are in the key, in this order: 'a;b'. Needs 'key.format'."),
+    *_KEY_LAYOUT,
+    *_STARTUP,
+    *_SCAN,
+    Option(
+        "sink.partitioner",
+        STRING,
+        "Partition of a message. 'default': by the key, or if there is none as the producer likes. 'fixed': each task "
+        "writes to one partition. 'round-robin': in turn. Or the name of a class.",
+        "default",
+    ),
+    *_SINK,
+    Option(
+        "sink.semantic",
+        enum(GUARANTEES),
+        "Older name of 'sink.delivery-guarantee'.",
+        deprecated="sink.delivery-guarantee",
+        choices=GUARANTEES,
+    ),
+)
+
+UPSERT_KAFKA_OPTIONS: tuple[Option, ...] = (
+    *_TOPIC,
+    Option("key.format", STRING, "Format of the messages' keys, which hold the primary key.", required=True),
+    Option("value.format", STRING, "Format of the messages' values.", required=True),
+    *_KEY_LAYOUT,
+    *_SCAN,
+    *_SINK,
+    Option("sink.buffer-flush.max-rows", INT, "Most keys that are held back before they are written.", 0),
+    Option("sink.buffer-flush.interval", DURATION, "Longest time that a key is held back.", timedelta(0)),
+)
+
+
+@dataclass(frozen=True)
+class NotYet:
+    """An option that is declared but refused when `used`; `instead` says what to do."""
+
+    key: str
+    instead: str
+    used: Callable[[ResolvedOptions], bool]
+
+
+def _if_given(key: str, instead: str) -> NotYet:
+    return NotYet(key, instead, lambda options: key in options.values and options.is_given(key))
+
+
+_NO_WATERMARKS = "Leave it out: no partition holds another one back."
+
+NOT_YET: tuple[NotYet, ...] = (
+    NotYet("topic", "Give one topic per table, and UNION ALL the tables.", lambda o: len(o.strings("topic")) > 1),
+    _if_given("topic-pattern", "Give one topic per table, and UNION ALL the tables."),
+    NotYet(
+        "sink.partitioner",
+        f"Use one of {', '.join(PARTITIONERS)}.",
+        lambda o: o.values.get("sink.partitioner", "default") not in (*PARTITIONERS, ""),
+    ),
+    NotYet("sink.delivery-guarantee", "Use 'at-least-once'.", lambda o: o["sink.delivery-guarantee"] == "exactly-once"),
+    _if_given("sink.transactional-id-prefix", "Leave it out and use 'at-least-once'."),
+    _if_given("sink.transaction-naming-strategy", "Leave it out and use 'at-least-once'."),
+    NotYet(
+        "sink.buffer-flush.max-rows",
+        "Leave it out: one change per key and batch is written anyway; see 'headwater.batch.interval'.",
+        lambda o: bool(o.values.get("sink.buffer-flush.max-rows")),
+    ),
+    NotYet(
+        "sink.buffer-flush.interval",
+        "Leave it out: one change per key and batch is written anyway; see 'headwater.batch.interval'.",
+        lambda o: bool(o.values.get("sink.buffer-flush.interval")),
+    ),
+    _if_given("scan.watermark.emit.strategy", _NO_WATERMARKS),
+    _if_given("scan.watermark.alignment.group", _NO_WATERMARKS),
+    _if_given("scan.watermark.alignment.max-drift", _NO_WATERMARKS),
+    _if_given("scan.watermark.alignment.update-interval", _NO_WATERMARKS),
+    _if_given("scan.watermark.idle-timeout", _NO_WATERMARKS),
+)

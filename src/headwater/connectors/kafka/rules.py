@@ -1,0 +1,202 @@
+"""What a table of `kafka` or `upsert-kafka` must keep to, in Flink's words where people search for them.
+
+One function, one rule; `RULES` is the order in which problems are reported. Rules read options that are well formed:
+`options.reading` has already complained about missing, unsupported and malformed ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from headwater.connectors.kafka.layout import LayoutProblem, key_side, value_side
+from headwater.connectors.kafka.metadata import METADATA_NOT_YET
+from headwater.connectors.kafka.options import NOT_YET, PROPERTIES
+from headwater.options.problems import Problem
+from headwater.sql.statements import MetadataColumn
+
+if TYPE_CHECKING:
+    from headwater.catalog.tables import Table
+
+__all__ = ["RULES", "sink_problems", "source_problems", "table_problems"]
+
+_CODECS = ("key.serializer", "value.serializer", "key.deserializer", "value.deserializer")
+_RESETS = ("latest", "earliest", "none")
+
+
+def table_problems(table: Table) -> list[Problem]:
+    return [problem for rule in RULES for problem in rule(table)]
+
+
+def _topic(table: Table) -> Iterator[Problem]:
+    topics, pattern = table.options.strings("topic"), table.options.string("topic-pattern")
+    if topics and pattern:
+        yield Problem("Option 'topic' and 'topic-pattern' shouldn't be set together.", key="topic-pattern")
+    if not topics and not pattern:
+        yield Problem("Either 'topic' or 'topic-pattern' must be set.", key="topic")
+
+
+def _startup(table: Table) -> Iterator[Problem]:
+    if "scan.startup.mode" in table.options.values:
+        yield from _mode_needs(table, "startup")
+
+
+def _bounded(table: Table) -> Iterator[Problem]:
+    yield from _mode_needs(table, "bounded")
+
+
+def _mode_needs(table: Table, what: str) -> Iterator[Problem]:
+    mode = table.options[f"scan.{what}.mode"]
+    needs = {"timestamp": f"scan.{what}.timestamp-millis", "specific-offsets": f"scan.{what}.specific-offsets"}
+    if mode in needs and not table.options.is_given(needs[mode]):
+        text = f"'{needs[mode]}' is required in '{mode}' {what} mode but missing."
+        yield Problem(text, key=f"scan.{what}.mode")
+    if mode == "specific-offsets" and len(table.options.strings("topic")) != 1:
+        yield Problem("Currently Kafka source only supports specific offset for single topic.", key="topic")
+    for other, key in needs.items():
+        if other != mode and table.options.is_given(key):
+            text = f"'{key}' is only used in '{other}' {what} mode, but 'scan.{what}.mode' is '{mode}'."
+            yield Problem(text, key=key)
+
+
+def _group(table: Table) -> Iterator[Problem]:
+    if table.options["scan.bounded.mode"] == "group-offsets" and not table.options.string(f"{PROPERTIES}group.id"):
+        yield Problem("'scan.bounded.mode' = 'group-offsets' needs 'properties.group.id'.", key="scan.bounded.mode")
+
+
+def _client_properties(table: Table) -> Iterator[Problem]:
+    properties = table.options.family(PROPERTIES)
+    for key in _CODECS:
+        if key in properties:
+            text = f"'properties.{key}' cannot be set: the table's formats read and write the bytes of messages."
+            yield Problem(f"{text} Choose them with 'key.format' and 'value.format'.", key=PROPERTIES + key)
+    reset = properties.get("auto.offset.reset", "none")
+    if reset not in _RESETS:
+        text = f"auto.offset.reset can not be set to {reset}. Valid values: [{','.join(_RESETS)}]"
+        yield Problem(text, key=f"{PROPERTIES}auto.offset.reset")
+
+
+def _parallelism(table: Table) -> Iterator[Problem]:
+    for key in ("scan.parallelism", "sink.parallelism"):
+        if (table.options.integer(key) or 1) < 1:
+            yield Problem(f"'{key}' must be greater than zero.", key=key)
+
+
+def _partitioner(table: Table) -> Iterator[Problem]:
+    key = "sink.partitioner"
+    if key not in table.options.values:
+        return
+    if not table.options.string(key).strip():
+        yield Problem("Option 'sink.partitioner' should be a non-empty string.", key=key)
+    if table.options.string(key) == "round-robin" and table.options.strings("key.fields"):
+        text = "Currently 'round-robin' partitioner only works when option 'key.fields' is not specified."
+        yield Problem(text, key=key)
+
+
+def _exactly_once(table: Table) -> Iterator[Problem]:
+    exactly_once = table.options["sink.delivery-guarantee"] == "exactly-once"
+    prefix = table.options.string("sink.transactional-id-prefix")
+    if exactly_once and not prefix:
+        text = "sink.transactional-id-prefix must be specified when using DeliveryGuarantee.EXACTLY_ONCE."
+        yield Problem(text, key="sink.delivery-guarantee")
+    if len(prefix.encode()) > 64_000:
+        text = "'sink.transactional-id-prefix' must not be longer than 64000 bytes."
+        yield Problem(text, key="sink.transactional-id-prefix")
+
+
+def _buffer_flush(table: Table) -> Iterator[Problem]:
+    rows, interval = (table.options.values.get(f"sink.buffer-flush.{part}") for part in ("max-rows", "interval"))
+    if bool(rows) != bool(interval):
+        yield Problem(
+            "'sink.buffer-flush.max-rows' and 'sink.buffer-flush.interval' must be set to be greater than zero "
+            "together to enable sink buffer flushing.",
+            key="sink.buffer-flush.max-rows" if rows else "sink.buffer-flush.interval",
+        )
+
+
+def _primary_key(table: Table) -> Iterator[Problem]:
+    if table.connector.identifier == "upsert-kafka" and not table.primary_key:
+        yield Problem(
+            "'upsert-kafka' tables require to define a PRIMARY KEY constraint. The PRIMARY KEY specifies which columns "
+            "should be read from or write to the Kafka message key. The PRIMARY KEY also defines records in the "
+            "'upsert-kafka' table should update or delete on which keys."
+        )
+
+
+def _layout(table: Table) -> Iterator[Problem]:
+    """Keys, values and their formats: the layout itself knows what is wrong with it."""
+    try:
+        key_side(table)
+    except LayoutProblem as error:
+        yield from error.problems
+    try:
+        value_side(table)
+    except LayoutProblem as error:
+        yield from error.problems
+
+
+def _not_yet(table: Table) -> Iterator[Problem]:
+    for entry in NOT_YET:
+        if entry.used(table.options):
+            value = table.options.given.get(entry.key)
+            given = f"'{entry.key}'" if value is None else f"'{entry.key}' = '{value}'"
+            yield Problem(f"{given} is not supported yet. {entry.instead}", key=entry.key)
+
+
+RULES = (
+    _topic,
+    _startup,
+    _bounded,
+    _group,
+    _client_properties,
+    _parallelism,
+    _primary_key,
+    _layout,
+    _partitioner,
+    _exactly_once,
+    _buffer_flush,
+    _not_yet,
+)
+
+
+def source_problems(table: Table) -> list[Problem]:
+    problems = list(_metadata_not_yet(table, "read"))
+    if table.connector.identifier == "kafka" and table.primary_key:
+        side = value_side(table)
+        if side.format.insert_only:
+            problems.append(_no_key_in_a_log(table, side.format.identifier))
+    return problems
+
+
+def sink_problems(table: Table) -> list[Problem]:
+    problems = list(_metadata_not_yet(table, "write"))
+    written = {column.key for column in _metadata(table) if not column.virtual}
+    writable = {m.key for m in table.connector.metadata if m.writable}
+    for key in sorted(written - writable):
+        text = f"Invalid metadata key '{key}': it can be read but not written; keys that can be written are "
+        problems.append(Problem(f"{text}{', '.join(sorted(writable))}. Declare the column as VIRTUAL."))
+    if {"headers", "header-list"} <= written:
+        text = "The writable metadata is ambiguous. Please use either metadata key 'headers' or 'header-list'."
+        problems.append(Problem(text))
+    return problems
+
+
+def _metadata(table: Table) -> list[MetadataColumn]:
+    return [column for column in table.columns if isinstance(column, MetadataColumn)]
+
+
+def _metadata_not_yet(table: Table, use: str) -> Iterator[Problem]:
+    for column in _metadata(table):
+        reason = METADATA_NOT_YET[use].get(column.key)
+        if reason and not (use == "write" and column.virtual):
+            done = "read" if use == "read" else "written"
+            text = f"Metadata key '{column.key}' of column '{column.name}' cannot be {done} yet: {reason}"
+            yield Problem(text)
+
+
+def _no_key_in_a_log(table: Table, format_name: str) -> Problem:
+    return Problem(
+        f"The Kafka table '{table.name}' with '{format_name}' format doesn't support defining PRIMARY KEY constraint on "
+        "the table, because it can't guarantee the semantic of primary key. Such a table can only be written. To read "
+        "it as a log, declare it without PRIMARY KEY; to read the newest row of every key, use 'upsert-kafka'."
+    )

@@ -1,0 +1,1 @@
+"""How rows become the bytes of a message and back, as Spark SQL text. `base` says what a format is."""

@@ -1,0 +1,158 @@
+"""Lines → rows as Spark SQL: `from_csv` finds the tokens, and each wanted column converts its own.
+
+Spark's parser fills `_bad` where a line has another number of columns than the table. Only then they are counted: a marker
+put behind the line is found again as the token after the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headwater.formats.base import Decoder, FormatField
+from headwater.formats.csv_dialect import CsvDialect
+from headwater.formats.csv_leaves import broken_token, converted_token
+from headwater.formats.sqltext import field, options_map, text
+
+__all__ = ["csv_decoder"]
+
+# Characters that Unicode reserves for programs: they stand for escaped ones while Spark looks for tokens.
+_RESERVED = [chr(0xFDD0 + i) for i in range(16)]
+_MARKER = chr(0xFDEF)
+_SPECIAL = {"0": "\0", "n": "\n", "r": "\r", "t": "\t"}
+
+
+def csv_decoder(
+    payload: str, alias: str, fields: Sequence[FormatField], wanted: Sequence[str], dialect: CsvDialect
+) -> Decoder:
+    return _Line(payload, alias, fields, dialect).decoder(wanted)
+
+
+class _Line:
+    def __init__(self, payload: str, alias: str, fields: Sequence[FormatField], dialect: CsvDialect) -> None:
+        self._alias = alias
+        self._fields = fields
+        self._dialect = dialect
+        self._text = _protected(f"CAST({payload} AS STRING)", dialect)
+        self._payload = payload
+
+    def decoder(self, wanted: Sequence[str]) -> Decoder:
+        positions = [next(i for i, f in enumerate(self._fields) if f.name == name) for name in wanted]
+        tokens = [self._token(i) for i in positions]
+        kinds = [self._fields[i].type for i in positions]
+        columns = tuple(converted_token(t, k, self._dialect) for t, k in zip(tokens, kinds, strict=True))
+        line = [f"WHEN {wrong} THEN {sentence}" for wrong, sentence in self._wrong_lines()]
+        if self._dialect.ignore_errors:
+            return Decoder(self._parsed(), columns, skip=f"CASE {' '.join(line)} END IS NOT NULL")
+        broken = [self._broken(i, token) for i, token in zip(positions, tokens, strict=True)]
+        return Decoder(self._parsed(), columns, error=f"CASE {' '.join(line + [b for b in broken if b])} END")
+
+    def _parsed(self) -> str:
+        return _from_csv(self._text, len(self._fields), self._dialect)
+
+    @property
+    def _bad(self) -> str:
+        return f"{self._alias}._bad IS NOT NULL"
+
+    def _token(self, position: int) -> str:
+        """The text of a column. Spark has NULL where the line has nothing; a column that is not there is NULL."""
+        found = f"{self._alias}.c{position}"
+        there = f"({self._alias}._bad IS NULL OR {position} < {self._count()})"
+        token = f"CASE WHEN {found} IS NOT NULL THEN {found} WHEN {there} THEN '' END"
+        token = _restored(token, self._dialect)
+        nothing = [self._dialect.null] if self._dialect.null is not None else []
+        nothing += [""] if self._dialect.empty_as_null else []
+        for literal in nothing:
+            token = f"nullif({token}, {text(literal)})"
+        return token
+
+    def _marked(self) -> str:
+        line = f"concat(regexp_replace({self._text}, '[\\\\r\\\\n]+$', ''), {text(self._dialect.delimiter + _MARKER)})"
+        return _from_csv(line, len(self._fields) + 2, self._dialect)
+
+    def _count(self) -> str:
+        """How many columns the line has; -1 if they are more than one too many, or a quote is not closed."""
+        marked = self._marked()
+        tokens = ", ".join(f"{marked}.c{i}" for i in range(len(self._fields) + 2))
+        return f"(array_position(array({tokens}), {text(_MARKER)}) - 1)"
+
+    def _wrong_lines(self) -> list[tuple[str, str]]:
+        expected, count, found = len(self._fields), self._count(), []
+        found.append((f"{self._alias} IS NULL OR {self._text} = ''", "'The message is empty.'"))
+        if self._dialect.quote is not None:
+            quote = text(self._dialect.quote)
+            odd = f"length(regexp_replace({self._text}, {text(f'[^{_in_class(self._dialect.quote)}]')}, '')) % 2 = 1"
+            unclosed = f"contains({self._text}, {quote}) AND {odd} AND {count} < 0"
+            found.append((f"{unclosed} AND {self._unclosed()}", "'Missing closing quote for value.'"))
+        if not self._dialect.ignore_extra:
+            extra = f"{self._bad} AND ({count} < 0 OR {count} > {expected})"
+            if self._dialect.trailing_delimiter:
+                extra += f" AND NOT ({count} = {expected + 1} AND {self._marked()}.c{expected} IS NULL)"
+            found.append((extra, text(f"Too many entries: expected at most {expected} columns.")))
+        if self._dialect.fail_on_missing:
+            sentence = f"concat({text(f'Row length mismatch. {expected} fields expected but was ')}, {count}, '.')"
+            found.append((f"{self._bad} AND {count} >= 0 AND {count} < {expected}", sentence))
+        return [*found, (f"NOT is_valid_utf8(CAST({self._payload} AS STRING))", "'It is not UTF-8.'")]
+
+    def _unclosed(self) -> str:
+        """The marker is then no token of its own, but the end of one."""
+        marked = self._marked()
+        tokens = ", ".join(f"{marked}.c{i}" for i in range(len(self._fields) + 2))
+        return f"exists(array({tokens}), token -> endswith(token, {text(_MARKER)}))"
+
+    def _broken(self, position: int, token: str) -> str:
+        wanted = self._fields[position]
+        condition = broken_token(token, wanted.type, self._dialect)
+        if not condition:
+            return ""
+        start, end = f"Fail to deserialize at field: {wanted.name}. '", f"' is not {wanted.type.as_nullable()}."
+        return f"WHEN {condition} THEN concat({text(start)}, left({token}, 200), {text(end)})"
+
+
+def _from_csv(line: str, columns: int, dialect: CsvDialect) -> str:
+    quote = dialect.quote or "\0"
+    blanks = "true" if dialect.trim else "false"
+    options = {
+        "mode": "PERMISSIVE",
+        "columnNameOfCorruptRecord": "_bad",
+        "sep": dialect.delimiter,
+        "quote": quote,
+        "escape": quote,
+        "nullValue": _RESERVED[-1],
+        "emptyValue": "",
+        "ignoreLeadingWhiteSpace": blanks,
+        "ignoreTrailingWhiteSpace": blanks,
+        "multiLine": "true",
+    }
+    schema = ", ".join([*(f"c{i} STRING" for i in range(columns)), "_bad STRING"])
+    return f"from_csv({line}, {text(schema)}, {options_map(options)})"
+
+
+def _protected(line: str, dialect: CsvDialect) -> str:
+    """The line without comments, and with reserved characters for escaped ones."""
+    if dialect.comments:
+        line = f"regexp_replace({line}, '^(?:[ \\\\t]*#[^\\\\n]*(?:\\\\n|$))+', '')"
+    if dialect.escape is not None:
+        for shown, reserved in _escapes(dialect):
+            line = f"replace({line}, {text(dialect.escape + shown)}, {text(reserved)})"
+        line = f"replace({line}, {text(dialect.escape)}, '')"
+    return line
+
+
+def _restored(token: str, dialect: CsvDialect) -> str:
+    if dialect.escape is None:
+        return token
+    for shown, reserved in _escapes(dialect):
+        token = f"replace({token}, {text(reserved)}, {text(_SPECIAL.get(shown, shown))})"
+    return token
+
+
+def _escapes(dialect: CsvDialect) -> list[tuple[str, str]]:
+    """Characters that mean something behind the escape. The escape itself comes first: pairs of it are taken from the
+    left, so that what is left of it escapes the next character."""
+    assert dialect.escape is not None
+    shown = [dialect.escape, dialect.delimiter, *([dialect.quote] if dialect.quote else []), *_SPECIAL, "\n", "\r"]
+    return list(zip(dict.fromkeys(shown), _RESERVED, strict=False))
+
+
+def _in_class(char: str) -> str:
+    return f"\\x{{{ord(char):x}}}"

@@ -1,0 +1,159 @@
+"""JSON → rows as Spark SQL.
+
+A message is parsed once, by `from_json` with exactly the wanted fields. Spark's parser is strict where Flink's is not (a
+number in quotes, a fraction for an INT); it then fills `_bad`, and only such a message is parsed again, field by field and
+with text for every leaf, which is converted as Flink does. What is still NULL then, but has text, is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headwater.formats.base import Decoder, FormatField
+from headwater.formats.json_leaves import FAST, LENIENT, Leaves
+from headwater.formats.sqltext import field, name, options_map, text
+from headwater.sql.types import SqlType
+
+__all__ = ["json_decoder"]
+
+_PARSER = {
+    "mode": "PERMISSIVE",
+    "allowUnquotedControlChars": "true",
+    "allowSingleQuotes": "false",
+    "allowNonNumericNumbers": "false",
+    "enableDateTimeParsingFallback": "false",
+    "timeZone": "UTC",
+}
+
+
+def json_decoder(payload: str, alias: str, wanted: Sequence[FormatField], options: Mapping[str, Any]) -> Decoder:
+    return _Message(payload, alias, wanted, options).decoder()
+
+
+class _Message:
+    def __init__(self, payload: str, alias: str, wanted: Sequence[FormatField], options: Mapping[str, Any]) -> None:
+        self._alias = alias
+        self._wanted = wanted
+        self._ignore_errors = bool(options["ignore-parse-errors"])
+        self._all_present = bool(options["fail-on-missing-field"])
+        self._text = f"CAST({payload} AS STRING)"
+        self._bad = _free_name(wanted)
+
+    def decoder(self) -> Decoder:
+        return Decoder(
+            parsed=self._parse(FAST, self._wanted),
+            columns=tuple(self._column(f) for f in self._wanted),
+            error=None if self._ignore_errors else self._error(),
+            skip=self._skip(),
+        )
+
+    def _parse(self, leaves: Leaves, fields: Sequence[FormatField]) -> str:
+        members = [f"{name(f.name)} {leaves.schema(f.type)}" for f in fields]
+        schema = ", ".join([*members, f"{name(self._bad)} STRING"])
+        options = {**_PARSER, "columnNameOfCorruptRecord": self._bad}
+        return f"from_json({self._text}, {text(schema)}, {options_map(options)})"
+
+    @property
+    def _is_bad(self) -> str:
+        return f"{field(self._alias, self._bad)} IS NOT NULL"
+
+    def _column(self, wanted: FormatField) -> str:
+        fast = FAST.convert(field(self._alias, wanted.name), wanted.type)
+        if wanted.type.is_string:
+            return fast
+        again = f"IF({self._is_bad}, {LENIENT.convert(self._again(wanted), wanted.type)}, NULL)"
+        if wanted.type.is_nested:  # what Spark could read of it may be incomplete
+            return f"IF({self._is_bad}, {LENIENT.convert(self._again(wanted), wanted.type)}, {fast})"
+        return f"coalesce({fast}, {again})"
+
+    def _again(self, wanted: FormatField) -> str:
+        return field(self._parse(LENIENT, [wanted]), wanted.name)
+
+    def _skip(self) -> str:
+        """Nothing but blanks, or an empty array; with 'ignore-parse-errors' all that is no JSON object."""
+        empty = f"{self._alias} IS NULL"
+        if self._ignore_errors:
+            return f"{empty} OR ({self._is_bad} AND {self._no_object()})"
+        return f"{empty} OR coalesce(trim({field(self._alias, self._bad)}) = '[]', false)"
+
+    def _no_object(self) -> str:
+        return f"{field(self._parse(LENIENT, []), self._bad)} IS NOT NULL"
+
+    def _error(self) -> str:
+        good = [f"WHEN {broken} THEN {_report(f, shown)}" for f in self._wanted for broken, shown in self._misread(f)]
+        good += self._missing()
+        bad = [
+            f"WHEN startswith(ltrim({self._text}), '[') THEN 'A JSON array at top level holds several rows, which is not "
+            "supported yet.'",
+            f"WHEN {self._no_object()} THEN 'It is not a JSON object.'",
+            *(self._lenient_error(f) for f in self._wanted if not f.type.is_string),
+            *self._missing(),
+        ]
+        when_bad = f"CASE {' '.join(bad)} END"
+        when_good = f"CASE {' '.join(good)} END" if good else "NULL"
+        return f"CASE WHEN {self._is_bad} THEN {when_bad} ELSE {when_good} END"
+
+    def _misread(self, wanted: FormatField) -> list[tuple[str, str]]:
+        """Conditions under which a message that Spark found good is not, with what to show."""
+        raw = field(self._alias, wanted.name)
+        found = []
+        broken = FAST.broken(raw, wanted.type)
+        if broken:
+            found.append((broken, _shown(raw, wanted.type)))
+        if wanted.type.is_string:
+            found.append(
+                (f"contains({raw}, '\\ufffd') AND NOT is_valid_utf8({self._text})", "'bytes that are not UTF-8'")
+            )
+        elif _has_text(wanted.type):
+            found.append((f"{raw} IS NOT NULL AND NOT is_valid_utf8({self._text})", "'bytes that are not UTF-8'"))
+        return found
+
+    def _lenient_error(self, wanted: FormatField) -> str:
+        parsed = self._parse(LENIENT, [wanted])
+        raw = field(parsed, wanted.name)
+        wrong_shape = f"{field(parsed, self._bad)} IS NOT NULL"
+        broken = LENIENT.broken(raw, wanted.type)
+        condition = f"{wrong_shape} OR ({broken})" if broken else wrong_shape
+        as_text = field(self._parse(LENIENT, [FormatField(wanted.name, SqlType("STRING"))]), wanted.name)
+        return f"WHEN {condition} THEN {_report(wanted, as_text)}"
+
+    def _missing(self) -> list[str]:
+        if not self._all_present:
+            return []
+        members = f"from_json({self._text}, 'MAP<STRING, STRING>')"
+        return [case for f in self._wanted for case in _absent(members, f.name, f.type, f.name)]
+
+
+def _absent(members: str, label: str, kind: SqlType, path: str) -> list[str]:
+    """A field is missing if its object does not have it, whatever its value; so with fields of rows inside."""
+    problem = text(f"Could not find field with name '{path}'.")
+    cases = [f"WHEN NOT map_contains_key({members}, {text(label)}) THEN {problem}"]
+    if kind.name == "ROW":
+        below = f"from_json({members}[{text(label)}], 'MAP<STRING, STRING>')"
+        present = f"{members}[{text(label)}] IS NOT NULL AND"
+        for f in kind.fields:
+            inner = _absent(below, f.name, f.type, f"{path}.{f.name}")
+            cases += [case.replace("WHEN ", f"WHEN {present} ", 1) for case in inner]
+    return cases
+
+
+def _report(wanted: FormatField, shown: str) -> str:
+    start, end = f"Fail to deserialize at field: {wanted.name}. ", f" is not {wanted.type.as_nullable()}."
+    return f"concat({text(start)}, coalesce(left({shown}, 200), 'It'), {text(end)})"
+
+
+def _shown(raw: str, kind: SqlType) -> str:
+    return f"to_json({raw})" if kind.is_nested else f"CAST({raw} AS STRING)"
+
+
+def _has_text(kind: SqlType) -> bool:
+    inner = [t for t in (kind.key, kind.element) if t is not None] + [f.type for f in kind.fields]
+    return kind.is_string or kind.name == "MULTISET" or any(_has_text(t) for t in inner)
+
+
+def _free_name(fields: Sequence[FormatField]) -> str:
+    taken, candidate = {f.name for f in fields}, "_bad"
+    while candidate in taken:
+        candidate += "_"
+    return candidate

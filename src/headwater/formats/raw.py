@@ -1,0 +1,119 @@
+"""One column, its bytes as they are: Flink's `raw` format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headwater.formats.base import Decoder, FormatField
+from headwater.formats.sqltext import text
+from headwater.options.base import Option
+from headwater.options.types import STRING, enum
+
+__all__ = ["NOT_YET", "RawFormat"]
+
+_SIZES = {"BOOLEAN": 1, "TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8, "FLOAT": 4, "DOUBLE": 8}
+_ENDIANNESS = ("big-endian", "little-endian")
+# What Spark can encode and decode, under the names Java knows too.
+_CHARSETS = ("UTF-8", "US-ASCII", "ISO-8859-1", "UTF-16", "UTF-16BE", "UTF-16LE", "UTF-32")
+
+NOT_YET = {"line-delimiter": "'raw.line-delimiter' is not supported yet: a message is one row."}
+
+
+class RawFormat:
+    identifier = "raw"
+    summary = "The bytes of one column as they are. A NULL is no message: in upsert-kafka it deletes the key."
+    insert_only = True
+    decodes_null = True
+    options = (
+        Option("charset", STRING, f"Character set of strings: {', '.join(_CHARSETS)}.", "UTF-8"),
+        Option("endianness", enum(_ENDIANNESS), "Order of the bytes of numbers.", "big-endian", choices=_ENDIANNESS),
+        Option("line-delimiter", STRING, "Text between the rows of a message."),
+    )
+
+    def validate(self, fields: Sequence[FormatField], options: Mapping[str, Any]) -> list[str]:
+        problems = [sentence for key, sentence in NOT_YET.items() if options[key] is not None]
+        if _charset(options) not in _CHARSETS:
+            problems.append(
+                f"Unsupported 'raw.charset' name: {options['charset']}. It can be one of {', '.join(_CHARSETS)}."
+            )
+        if len(fields) != 1:
+            columns = ", ".join(f"`{f.name}` {f.type}" for f in fields)
+            text_ = "The 'raw' format only supports single physical column. However the defined schema contains "
+            problems.append(f"{text_}{'multiple physical columns' if fields else 'none'}: [{columns}]")
+        problems += [
+            f"The 'raw' format doesn't supports '{f.type}' as column type (column '{f.name}')."
+            for f in fields
+            if f.type.name not in _SIZES and not f.type.is_string and not f.type.is_binary
+        ]
+        return problems
+
+    def decoder(
+        self,
+        payload: str,
+        alias: str,
+        fields: Sequence[FormatField],
+        wanted: Sequence[str],
+        options: Mapping[str, Any],
+    ) -> Decoder:
+        kind = fields[0].type.name
+        size = _SIZES.get(kind)
+        columns = (_decoded(alias, fields[0], options),) * len(wanted)
+        if size is None:
+            return Decoder(payload, columns)
+        wrong = text(f"Size of data received for deserializing {kind} type is not {size}.")
+        return Decoder(payload, columns, error=f"IF(octet_length({alias}) = {size}, NULL, {wrong})")
+
+    def encoder(self, fields: Sequence[FormatField], columns: Sequence[str], options: Mapping[str, Any]) -> str:
+        return _encoded(columns[0], fields[0], options)
+
+
+def _charset(options: Mapping[str, Any]) -> str:
+    name = str(options["charset"]).upper()
+    return {"UTF8": "UTF-8", "ASCII": "US-ASCII", "LATIN1": "ISO-8859-1", "ISO8859-1": "ISO-8859-1"}.get(name, name)
+
+
+def _decoded(data: str, wanted: FormatField, options: Mapping[str, Any]) -> str:
+    kind, little = wanted.type, options["endianness"] == "little-endian"
+    if kind.is_binary:
+        return data
+    if kind.is_string:
+        return (
+            f"CAST({data} AS STRING)" if _charset(options) == "UTF-8" else f"decode({data}, {text(_charset(options))})"
+        )
+    size = _SIZES[kind.name]
+    if kind.name == "BOOLEAN":
+        return f"{data} <> X'00'"
+    if kind.name in {"FLOAT", "DOUBLE"}:  # as Avro stores them: the bytes of the number, little end first
+        avro = text(f'"{kind.name.lower()}"')
+        return f"from_avro({data if little else _reversed(data, size)}, {avro})"
+    digits = f"hex({_reversed(data, size) if little else data})"
+    if size == 8:
+        return f"CAST(conv({digits}, 16, -10) AS BIGINT)"
+    unsigned = f"CAST(conv({digits}, 16, 10) AS BIGINT)"
+    half, whole = 1 << (8 * size - 1), 1 << (8 * size)
+    return f"CAST({unsigned} - IF({unsigned} < {half}, 0, {whole}) AS {kind.name})"
+
+
+def _encoded(value: str, wanted: FormatField, options: Mapping[str, Any]) -> str:
+    kind, little = wanted.type, options["endianness"] == "little-endian"
+    if kind.is_binary:
+        return value
+    if kind.is_string:
+        return (
+            f"CAST({value} AS BINARY)"
+            if _charset(options) == "UTF-8"
+            else f"encode({value}, {text(_charset(options))})"
+        )
+    size = _SIZES[kind.name]
+    if kind.name == "BOOLEAN":
+        return f"CASE {value} WHEN true THEN X'01' WHEN false THEN X'00' END"
+    if kind.name in {"FLOAT", "DOUBLE"}:
+        avro = f"to_avro({value}, {text(f'{chr(34)}{kind.name.lower()}{chr(34)}')})"
+        return f"IF({value} IS NULL, NULL, {avro if little else _reversed(avro, size)})"
+    big = f"unhex(right(lpad(hex(CAST({value} AS BIGINT)), 16, '0'), {2 * size}))"
+    return _reversed(big, size) if little else big
+
+
+def _reversed(data: str, size: int) -> str:
+    return f"concat({', '.join(f'substring({data}, {i}, 1)' for i in range(size, 0, -1))})" if size > 1 else data

@@ -1,0 +1,71 @@
+"""Values as the text that Flink's formats write, and back, as Spark SQL. Shared by json and csv."""
+
+from __future__ import annotations
+
+from headwater.formats.sqltext import text
+from headwater.sql.types import SqlType
+
+__all__ = ["decimal_text", "instant_text", "time_millis", "time_text", "timestamp_text"]
+
+_EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+
+
+def timestamp_text(value: str, separator: str = " ") -> str:
+    """`2020-01-01 12:34:56.789`: as many digits as needed, none if the fraction is 0. Spark's cast writes just that."""
+    written = f"CAST({value} AS STRING)"
+    return written if separator == " " else f"replace({written}, ' ', {text(separator)})"
+
+
+def instant_text(value: str, separator: str = " ") -> str:
+    """The same in UTC with a `Z`, whatever the session's time zone."""
+    in_utc = f"timestampadd(MICROSECOND, unix_micros({value}), {_EPOCH})"
+    return f"concat({timestamp_text(in_utc, separator)}, 'Z')"
+
+
+def time_text(millis: str) -> str:
+    """`12:34:56.789` of the milliseconds of a day."""
+    return f"substring(CAST(timestampadd(MILLISECOND, {millis}, {_EPOCH}) AS STRING), 12)"
+
+
+def time_millis(value: str, *, seconds_optional: bool = False, precision: int = 3) -> str:
+    """Milliseconds of the day of `HH:mm:ss[.fraction]`; NULL if it is no time of a day."""
+    seconds = r":[0-5][0-9](\.[0-9]{0,9})?"
+    pattern = "^([01][0-9]|2[0-3]):[0-5][0-9]" + (f"({seconds})?$" if seconds_optional else f"{seconds}$")
+    hours, minutes = f"CAST(substring({value}, 1, 2) AS INT)", f"CAST(substring({value}, 4, 2) AS INT)"
+    rest = f"CAST(rpad(substring({value}, 7, 2), 2, '0') AS INT)"
+    sum_of = f"({hours} * 3600 + {minutes} * 60 + {rest}) * 1000"
+    if precision:
+        sum_of += f" + CAST(rpad(substring({value}, 10, {precision}), 3, '0') AS INT)"
+    return f"CASE WHEN {value} RLIKE {text(pattern)} THEN {sum_of} END"
+
+
+def decimal_text(value: str, kind: SqlType, *, plain: bool) -> str:
+    """As Java's BigDecimal prints it: with its scale if `plain`, else without zeros at the end, and with an exponent
+    where those would be before the point (100 is 1E+2) or the number is below a millionth."""
+    written = f"CAST({value} AS STRING)"
+    if plain:
+        return written
+    scale = kind.scale or 0
+    stripped = f"rtrim('.', rtrim('0', {written}))" if scale else written
+    cases = [f"WHEN {value} = 0 THEN '0'"]
+    if scale > 6:
+        cases.append(f"WHEN abs({value}) < 0.000001 THEN {_small(stripped)}")
+    cases.append(f"WHEN endswith({stripped}, '0') THEN {_large(stripped)}")
+    return f"CASE {' '.join(cases)} ELSE {stripped} END"
+
+
+def _small(stripped: str) -> str:
+    pattern = r"^(-?)0\.(0*)([1-9])([0-9]*)$"
+    exponent = f"length(regexp_extract({stripped}, {text(pattern)}, 2)) + 1"
+    return _scientific(stripped, pattern, (1, 3, 4), f"'E-', CAST({exponent} AS STRING)")
+
+
+def _large(stripped: str) -> str:
+    pattern = r"^(-?)([1-9])([0-9]*?)(0+)$"
+    exponent = f"length(regexp_replace({stripped}, '-', '')) - 1"
+    return _scientific(stripped, pattern, (1, 2, 3), f"'E+', CAST({exponent} AS STRING)")
+
+
+def _scientific(stripped: str, pattern: str, groups: tuple[int, int, int], exponent: str) -> str:
+    sign, first, rest = (f"regexp_extract({stripped}, {text(pattern)}, {group})" for group in groups)
+    return f"concat({sign}, {first}, IF({rest} = '', '', concat('.', {rest})), {exponent})"

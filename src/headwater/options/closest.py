@@ -1,0 +1,25 @@
+"""The word somebody may have meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["closest", "did_you_mean"]
+
+
+def closest(word: str, candidates: Iterable[str]) -> str | None:
+    """The candidate most like `word`, without regard to case, `_` and `-`; None if nothing is near."""
+    by_plain = {_plain(candidate): candidate for candidate in candidates}
+    found = difflib.get_close_matches(_plain(word), by_plain, n=1, cutoff=0.6)
+    return by_plain[found[0]] if found else None
+
+
+def did_you_mean(word: str, candidates: Iterable[str]) -> str:
+    """A sentence, or nothing if nothing is near."""
+    near = closest(word, candidates)
+    return f"Did you mean '{near}'?" if near is not None and near != word else ""
+
+
+def _plain(word: str) -> str:
+    return word.lower().replace("_", "-")

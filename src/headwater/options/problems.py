@@ -1,0 +1,85 @@
+"""What is wrong with a table's options, all of it in one error, with Flink's phrases where people search for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from headwater.errors import Position, ValidationError
+from headwater.options.secrets import is_secret, masked
+
+__all__ = ["OptionContext", "Problem", "problems_error"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong. `text` is a full sentence, or for a missing or unsupported option what to add behind its key."""
+
+    text: str
+    kind: Literal["missing", "unsupported", "invalid", "rule"] = "rule"
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class OptionContext:
+    """What an error says beside the problems: whose options these are, which there are, and where they were written."""
+
+    owner: str
+    supported: tuple[str, ...] = ()
+    given: Mapping[str, str] = field(default_factory=dict)
+    positions: Mapping[str, Position] = field(default_factory=dict)
+
+
+def problems_error(subject: str, problems: Sequence[Problem], context: OptionContext) -> ValidationError:
+    """`subject` starts the fact: "Table 'orders'". Secrets in options are masked."""
+    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    paragraphs = [
+        _missing(problems),
+        _unsupported(problems, context),
+        *(_invalid(p, context) for p in problems if p.kind == "invalid"),
+        *(_with_place(p.text, p.key, context) for p in problems if p.kind == "rule"),
+        _options_given(context.given),
+    ]
+    return ValidationError(f"{subject} is not valid: {count}.", detail="\n\n".join(filter(None, ["", *paragraphs])))
+
+
+def _missing(problems: Iterable[Problem]) -> str:
+    missing = [p for p in problems if p.kind == "missing"]
+    if not missing:
+        return ""
+    lines = "\n".join(f"  {p.key}  {p.text}".rstrip() for p in missing)
+    return f"One or more required options are missing.\nMissing required options are:\n{lines}"
+
+
+def _unsupported(problems: Iterable[Problem], context: OptionContext) -> str:
+    unsupported = [p for p in problems if p.kind == "unsupported"]
+    if not unsupported:
+        return ""
+    lines = "\n".join(_with_place(f"  {p.key}  {p.text}".rstrip(), p.key, context) for p in unsupported)
+    supported = "\n".join(f"  {key}" for key in sorted(context.supported))
+    return (
+        f"Unsupported options found for '{context.owner}'.\nUnsupported options:\n{lines}"
+        f"\nSupported options:\n{supported}"
+    )
+
+
+def _invalid(problem: Problem, context: OptionContext) -> str:
+    return _with_place(f"Invalid value for option '{problem.key}'.\n  {problem.text}", problem.key, context)
+
+
+def _with_place(text: str, key: str, context: OptionContext) -> str:
+    """The place is shown with its line, unless that line may hold a secret."""
+    position = context.positions.get(key)
+    if position is None:
+        return text
+    if is_secret(key):
+        return f"{text}\n    at line {position.line}, column {position.column}"
+    return f"{text}\n    at " + position.render().replace("\n", "\n    ")
+
+
+def _options_given(given: Mapping[str, str]) -> str:
+    if not given:
+        return ""
+    lines = "\n".join(f"  '{key}'='{value}'" for key, value in sorted(masked(given).items()))
+    return f"Table options are:\n{lines}"

@@ -1,0 +1,176 @@
+"""Golden files: what Flink itself wrote and read (golden/FlinkGolden.java fills them), and how Spark is asked the same."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import Row, SparkSession
+
+from headwater.formats.base import FormatField, all_formats
+from headwater.options.reading import parse_options
+from headwater.sql.dialect import parse_type
+from headwater.sql.types import SqlType
+
+
+@dataclass(frozen=True)
+class Golden:
+    """One case of a golden file. `encoded` is bytes or None or an error; `decoded` is rows or an error."""
+
+    format: str
+    name: str
+    fields: tuple[FormatField, ...]
+    options: dict[str, Any]
+    encode: list[Any]
+    encoded: list[Any]
+    decode: list[bytes]
+    decoded: list[Any]
+
+
+def golden_cases(format_name: str) -> list[Golden]:
+    path = Path(__file__).parent / "golden" / f"{format_name}.json"
+    return [_case(format_name, raw) for raw in json.loads(path.read_text())]
+
+
+def _case(format_name: str, raw: dict[str, Any]) -> Golden:
+    row = parse_type(raw["type"])
+    declared = all_formats()[format_name].options
+    binary = format_name in {"avro", "raw"}
+    return Golden(
+        format_name,
+        raw["name"],
+        tuple(FormatField(f.name, f.type) for f in row.fields),
+        dict(parse_options(declared, raw.get("options", {}), format_name).values),
+        raw.get("encode", []),
+        [_bytes(answer, binary) for answer in raw.get("encoded", [])],
+        [_bytes(message, binary) for message in raw.get("decode", [])],
+        raw.get("decoded", []),
+    )
+
+
+def _bytes(message: Any, binary: bool) -> Any:
+    if isinstance(message, dict):
+        return bytes.fromhex(message["hex"]) if "hex" in message else message
+    return message if message is None else bytes.fromhex(message) if binary else message.encode()
+
+
+def encode(spark: SparkSession, case: Golden, rows: list[Any]) -> list[bytes | None]:
+    """What Headwater writes for these rows."""
+    names = [f"`c{i}`" for i in range(len(case.fields))]
+    selects = []
+    for number, row in enumerate(rows):
+        values = (literal(v, f.type) for v, f in zip(row, case.fields, strict=True))
+        columns = ", ".join(f"{v} AS {n}" for v, n in zip(values, names, strict=True))
+        selects.append(f"SELECT {number} AS i, {columns}")
+    encoder = all_formats()[case.format].encoder(case.fields, names, case.options)
+    query = f"SELECT i, {encoder} AS message FROM ({' UNION ALL '.join(selects)}) ORDER BY i"
+    return [None if r.message is None else bytes(r.message) for r in spark.sql(query).collect()]
+
+
+def decode(spark: SparkSession, case: Golden, messages: list[bytes], wanted: list[str] | None = None) -> list[Any]:
+    """What Headwater reads: a list of rows per message, or its error."""
+    by_name = {f.name: f for f in case.fields}
+    chosen = [by_name[w] for w in wanted] if wanted is not None else list(case.fields)
+    decoder = all_formats()[case.format].decoder("value", "p", case.fields, [f.name for f in chosen], case.options)
+    values = ", ".join(f"({i}, X'{m.hex()}')" for i, m in enumerate(messages))
+    columns = ", ".join(f"{sql} AS c{i}" for i, sql in enumerate(decoder.columns))
+    query = (
+        f"SELECT i, {decoder.error or 'NULL'} AS error, {decoder.skip or 'false'} AS skip, {columns} "
+        f"FROM (SELECT *, {decoder.parsed} AS p FROM VALUES {values} AS t(i, value)) ORDER BY i"
+    )
+    return [_answer(row, chosen) for row in spark.sql(query).collect()]
+
+
+def _answer(row: Row, fields: list[FormatField]) -> Any:
+    if row.skip:
+        return []
+    if row.error is not None:
+        return {"error": row.error}
+    return [[shown(row[f"c{i}"], f.type) for i, f in enumerate(fields)]]
+
+
+def literal(value: Any, kind: SqlType) -> str:
+    """The value as golden files write it, as Spark SQL."""
+    if value is None:
+        return f"CAST(NULL AS {kind.spark()})"
+    match kind.name:
+        case "BINARY" | "VARBINARY" | "BYTES":
+            return f"X'{value}'"
+        case "TIMESTAMP_LTZ":
+            return f"CAST('{value}Z' AS TIMESTAMP)"
+        case "ARRAY":
+            assert kind.element is not None
+            return f"CAST(array({', '.join(literal(v, kind.element) for v in value)}) AS {kind.spark()})"
+        case "MAP" | "MULTISET":
+            key, item = _entry_types(kind)
+            pairs = ", ".join(f"{literal(k, key)}, {literal(v, item)}" for k, v in value)
+            return f"CAST(map({pairs}) AS {kind.spark()})"
+        case "ROW":
+            parts = (f"{literal(v, f.type)} AS `{f.name}`" for v, f in zip(value, kind.fields, strict=True))
+            return f"struct({', '.join(parts)})"
+        case "BOOLEAN":
+            return "true" if value else "false"
+    text = str(value).replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
+    return f"CAST('{text}' AS {kind.spark()})"
+
+
+def shown(value: Any, kind: SqlType) -> Any:
+    """What Spark answered, as golden files write it."""
+    if value is None:
+        return None
+    match kind.name:
+        case "DECIMAL":
+            assert isinstance(value, Decimal)
+            return f"{value:f}"
+        case "BINARY" | "VARBINARY" | "BYTES":
+            return bytes(value).hex().upper()
+        case "DATE":
+            assert isinstance(value, date)
+            return value.isoformat()
+        case "TIMESTAMP":
+            return value
+        case "TIMESTAMP_LTZ":
+            return value.astimezone(timezone.utc).replace(tzinfo=None)
+        case "ARRAY":
+            assert kind.element is not None
+            return [shown(v, kind.element) for v in value]
+        case "MAP" | "MULTISET":
+            key, item = _entry_types(kind)
+            return sorted([shown(k, key), shown(v, item)] for k, v in value.items())
+        case "ROW":
+            return [shown(v, f.type) for v, f in zip(value, kind.fields, strict=True)]
+    return value
+
+
+def expected(answer: Any, kind: SqlType) -> Any:
+    """Flink's answer in the types of `shown`; fractions of a microsecond are lost in Spark."""
+    if answer is None:
+        return None
+    match kind.name:
+        case "FLOAT" | "DOUBLE":
+            return float(answer)
+        case "TIMESTAMP" | "TIMESTAMP_LTZ":
+            whole, _, fraction = answer.partition(".")
+            return datetime.fromisoformat(f"{whole}.{fraction[:6].ljust(6, '0')}" if fraction else whole)
+        case "ARRAY":
+            assert kind.element is not None
+            return [expected(v, kind.element) for v in answer]
+        case "MAP" | "MULTISET":
+            key, item = _entry_types(kind)
+            return sorted([expected(k, key), expected(v, item)] for k, v in answer)
+        case "ROW":
+            return [expected(v, f.type) for v, f in zip(answer, kind.fields, strict=True)]
+    return answer
+
+
+def _entry_types(kind: SqlType) -> tuple[SqlType, SqlType]:
+    if kind.name == "MULTISET":
+        assert kind.element is not None
+        return kind.element, SqlType("INT")
+    assert kind.key is not None
+    assert kind.element is not None
+    return kind.key, kind.element
