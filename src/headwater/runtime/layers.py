@@ -62,12 +62,20 @@ def state_rows(location: str) -> int:
 
 
 def drop_versions_above(location: str, version: int) -> None:
-    """Forget what batches after `version` left behind; they are about to be computed again."""
+    """Forget what batches after `version` left behind, and files that no manifest names. No task may be running."""
     fs, path = filesystem(location)
     for bucket in fs.get_file_info(pafs.FileSelector(path, allow_not_found=True)):
-        for leftover in _versions(fs, bucket.path):
-            if leftover > version:
-                fs.delete_file(f"{bucket.path}/{_manifest_name(leftover)}")
+        versions = _versions(fs, bucket.path)
+        kept = [v for v in versions if v <= version]
+        named = {f"{i}.arrow" for v in kept for i in _layer_ids(fs, bucket.path, v)} | {_manifest_name(v) for v in kept}
+        for file in fs.get_file_info(pafs.FileSelector(bucket.path)):
+            if file.base_name not in named:
+                fs.delete_file(file.path)
+
+
+def _layer_ids(fs: pafs.FileSystem, path: str, version: int) -> list[str]:
+    with fs.open_input_stream(f"{path}/{_manifest_name(version)}") as stream:
+        return [i for layers in json.loads(stream.readall())["tables"].values() for i, _ in layers]
 
 
 @dataclass(frozen=True)
@@ -118,17 +126,12 @@ class Bucket:
         stale = [v for v in versions if v not in kept]
         if not stale:
             return
-        named = {i for v in kept for i in self._layer_ids(fs, path, v)}
-        for layer in {i for v in stale for i in self._layer_ids(fs, path, v)} - named:
+        named = {i for v in kept for i in _layer_ids(fs, path, v)}
+        for layer in {i for v in stale for i in _layer_ids(fs, path, v)} - named:
             fs.delete_file(f"{path}/{layer}.arrow")
             _open_layers.pop(f"{path}/{layer}.arrow", None)
         for v in stale:
             fs.delete_file(f"{path}/{_manifest_name(v)}")
-
-    @staticmethod
-    def _layer_ids(fs: pafs.FileSystem, path: str, version: int) -> list[str]:
-        with fs.open_input_stream(f"{path}/{_manifest_name(version)}") as stream:
-            return [i for layers in json.loads(stream.readall())["tables"].values() for i, _ in layers]
 
 
 def _store(fs: pafs.FileSystem, path: str, layer: Layer) -> str:
