@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headwater.catalog.catalog import Catalog
+from headwater.errors import SqlError
 from headwater.plan.build import Builder
 from headwater.plan.changelog import settle_changes
 from headwater.plan.merge import merge_projects
@@ -16,7 +17,11 @@ PASSES = (merge_projects, prune, settle_changes)
 
 
 def plan_insert(statement: Insert, catalog: Catalog) -> Write:
-    plan = Builder(catalog, statement.position_of).insert(statement)
+    try:
+        plan = Builder(catalog, statement.position_of).insert(statement)
+    except SqlError as error:
+        error.script = error.script or (statement.script.name if statement.script is not None else "")
+        raise
     for apply in PASSES:
         plan = apply(plan)
     return plan

@@ -136,7 +136,12 @@ class LocalEngine:
             sink.next_fault = fault
 
     def table(self, name: str) -> list[tuple[str, ...]]:
-        return [tuple(map(show_value, row)) for row in self._session.table(name).collect()]
+        from headwater.runtime.failures import translate
+
+        try:
+            return [tuple(map(show_value, row)) for row in self._session.table(name).collect()]
+        except Exception as error:
+            raise translate(error, f"table {name}") from error
 
     def stop(self) -> None:
         self.resume()

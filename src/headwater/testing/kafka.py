@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka import Message as Received
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
@@ -19,6 +20,13 @@ __all__ = ["Kafka", "Offsets", "Record"]
 Offsets = dict[tuple[str, int], int]
 
 _TIMEOUT = 30.0
+# A topic that has just been created may have no leader for a moment.
+_PASSING = (
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._NOENT,
+)
 _LATEST = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 
 
@@ -85,8 +93,14 @@ class Kafka:
         wanted = {TopicPartition(topic, p): _LATEST for topic, n in partitions.items() for p in range(n)}
         if not wanted:
             return {}
-        futures = self._admin.list_offsets(wanted, request_timeout=_TIMEOUT)
-        return {(tp.topic, tp.partition): future.result(_TIMEOUT).offset for tp, future in futures.items()}
+        deadline = time.monotonic() + _TIMEOUT
+        while True:
+            futures = self._admin.list_offsets(wanted, request_timeout=_TIMEOUT)
+            try:
+                return {(tp.topic, tp.partition): future.result(_TIMEOUT).offset for tp, future in futures.items()}
+            except KafkaException as error:
+                if error.args[0].code() not in _PASSING or time.monotonic() > deadline:
+                    raise KafkaUnavailableError("The ends of topics are not known.", detail=str(error)) from error
 
     def read(self, topic: str, start: Mapping[int, int], end: Mapping[int, int]) -> list[Record]:
         """The messages in between, partition by partition."""

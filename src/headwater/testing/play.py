@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Sequence
 from itertools import cycle, zip_longest
 
+from headwater.errors import HeadwaterError
 from headwater.plan.explain import explain
 from headwater.session import Session
 from headwater.testing.case import (
@@ -138,8 +140,8 @@ class Play:
             self._engine.run(sql.text, self._case.path)
         except StatementFailed as refused:
             self._refused = refused
-            return
-        self._plan = "\n".join(explain(plan) for plan in self._definitions.check(sql.text, self._case.path))
+        with contextlib.suppress(HeadwaterError):  # a refused statement is refused here too, behind those that are not
+            self._plan = "\n".join(explain(plan) for plan in self._definitions.check(sql.text, self._case.path))
 
     def _produce(self, blocks: Sequence[Produce]) -> None:
         assert self._kafka is not None, "a block names a topic of the case"
@@ -169,6 +171,7 @@ class Play:
         self._definitions = self._new_definitions()
         for sql in () if script_follows else script:
             self._run_sql(sql)
+            self._refused = None  # if it was, that was expected the first time
 
     def _settle(self, line: int) -> None:
         if self._settled:
