@@ -8,7 +8,7 @@ CREATE TABLE sales (
 ) WITH (
   'connector' = 'datagen',
   'number-of-rows' = '1000',
-  'rows-per-second' = '1000',
+  'rows-per-second' = '200',
   'fields.store.min' = '1',
   'fields.store.max' = '3',
   'fields.price.min' = '1',

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
-from headwater.cli.meter import Meter
 from headwater.cli.stopping import Stop, in_background
 from headwater.cli.style import count
 
@@ -106,13 +105,11 @@ class PlainDemo:
         self._stage = stage
         self._phase = ""
         self._due = 0.0
-        self._meters: list[Meter] = []
 
     def show(self, clock: float | None) -> None:
         if self._stage.phase != self._phase:
             self._phase = self._stage.phase
-            if clock is None or clock >= self._due:
-                typer.echo(f"{self._phase} …")
+            typer.echo(f"{self._phase} …")
         if clock is not None and clock >= self._due and self._stage.feed is not None:
             self._due += self._EVERY
             typer.echo(self._totals(clock))
