@@ -123,8 +123,8 @@ def matches(shown: list[str], printed: list[str]) -> bool:
     """Whether it is the same, `…` standing for any lines. A command without lines below it may print what it likes."""
     if not shown:
         return True
-    pattern = "\n".join("(?:.*\n?)*?" if line.strip() == "…" else re.escape(line) for line in shown)
-    return re.fullmatch(pattern, "\n".join(printed)) is not None
+    pattern = "\n".join(".*?" if line.strip() == "…" else re.escape(line) for line in shown)
+    return re.fullmatch(pattern, "\n".join(printed), re.DOTALL) is not None
 
 
 def is_known(command: str) -> bool:
