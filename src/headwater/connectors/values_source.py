@@ -36,7 +36,8 @@ class ValuesSource:
         if not parts:
             nothing = ", ".join(f"CAST(NULL AS {c.type.spark()}) AS {_quoted(c.name)}" for c in self._node.columns)
             return self._context.spark.sql(f"SELECT {nothing} WHERE false")
-        return self._context.spark.sql(" UNION ALL ".join(f"SELECT {part}" for part in parts))
+        # One task: rows of one key are written in the order of the query.
+        return self._context.spark.sql(" UNION ALL ".join(f"SELECT {part}" for part in parts)).coalesce(1)
 
     def lag(self, position: Position) -> int:
         return len(self._node.rows) - position["rows"]

@@ -23,6 +23,7 @@ from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, Normalize
 from headwater.changelog.operator import Operator
 from headwater.plan import nodes as n
 from headwater.plan.signature import operator_name
+from headwater.plan.traits import unique_key
 from headwater.runtime.aggregates import lower_aggregate
 from headwater.runtime.keyed import BUCKET, Stage, host, stateless
 
@@ -65,9 +66,7 @@ def _lower(node: n.Node, root: n.Write, batch: Batch) -> DataFrame:
         case n.Filter():
             return _lower(node.input, root, batch).where(node.predicate.sql)
         case n.Guard():
-            frame = _lower(node.input, root, batch)
-            kind = F.expr(f"CASE WHEN {node.predicate.sql} THEN {KIND} ELSE CAST({DELETE} AS TINYINT) END")
-            return frame.withColumn(KIND, kind)
+            return _guard(node, _lower(node.input, root, batch))
         case n.UnionAll():
             return _union([_lower(part, root, batch) for part in node.parts])
         case n.Normalize():
@@ -86,6 +85,15 @@ def _project(node: n.Project, frame: DataFrame) -> DataFrame:
     items = [f"{e.sql} AS {quoted(c.name)}" for c, e in zip(node.columns, node.expressions, strict=True)]
     hidden = [quoted(c) for c in HIDDEN if c in frame.columns]
     return frame.selectExpr(*items, *hidden)
+
+
+def _guard(node: n.Guard, frame: DataFrame) -> DataFrame:
+    """A row that fails the predicate is left with nothing but its key: what is computed from it must not fail on it."""
+    kind = F.expr(f"CASE WHEN {node.predicate.sql} THEN {KIND} ELSE CAST({DELETE} AS TINYINT) END")
+    judged = frame.withColumn(KIND, kind)
+    kept = {*(unique_key(node) or ()), *HIDDEN}
+    rest = {c: f"IF({KIND} = {DELETE}, NULL, {quoted(c)}) AS {quoted(c)}" for c in frame.columns if c not in kept}
+    return judged.selectExpr(*(rest.get(c, quoted(c)) for c in frame.columns))
 
 
 def _union(frames: list[DataFrame]) -> DataFrame:
