@@ -1,0 +1,145 @@
+"""Who emits which changes: where Normalize, Guard and Collapse are put, and which sinks refuse."""
+
+# ruff: noqa: E501 - a statement and what becomes of it stand on one line
+from __future__ import annotations
+
+import pytest
+from plan_tables import plan, shape
+
+from headwater.errors import ValidationError
+from headwater.plan import nodes as n
+from headwater.plan.traits import Mode, mode_of, unique_key
+
+
+@pytest.mark.parametrize(
+    ("sql", "operators"),
+    [
+        # a log needs nothing
+        ("INSERT INTO plain SELECT who, n FROM log_ WHERE id > 1", "Write Project Filter Scan"),
+        ("INSERT INTO by_who SELECT who, n FROM log_", "Write Project Scan"),
+        ("INSERT INTO by_who SELECT who, COUNT(*) FROM log_ GROUP BY who", "Write Project Aggregate Scan"),
+        ("INSERT INTO plain VALUES ('a', 1)", "Write Project Values"),
+        # upserts with the key of the sink pass; a filter needs to know what passed before
+        ("INSERT INTO by_id SELECT id, n FROM ups", "Write Project Scan"),
+        ("INSERT INTO by_id SELECT id, n + 1 FROM ups WHERE n > 1", "Write Normalize Project Guard Scan"),
+        (
+            "INSERT INTO by_id SELECT id, n FROM (SELECT * FROM ups WHERE n > 0) WHERE n < 9",
+            "Write Normalize Project Guard Project Guard Scan",
+        ),
+        # a wider key of the sink: a row that changes it moves
+        ("INSERT INTO by_id_n SELECT id, n FROM ups", "Write Collapse Normalize Project Scan"),
+        ("INSERT INTO by_who SELECT 'all', COUNT(*) FROM log_", "Write Collapse Project Aggregate Scan"),
+        # what counts rows needs exact changes
+        ("INSERT INTO by_who SELECT who, COUNT(*) FROM ups GROUP BY who", "Write Project Aggregate Normalize Scan"),
+        (
+            "INSERT INTO by_who SELECT who, COUNT(*) FROM ups WHERE n > 1 GROUP BY who",
+            "Write Project Aggregate Normalize Guard Scan",
+        ),
+        # HAVING needs both images and one net change
+        (
+            "INSERT INTO by_who SELECT who, COUNT(*) FROM log_ GROUP BY who HAVING COUNT(*) > 1",
+            "Write Collapse Project Filter Aggregate Scan",
+        ),
+        # a sink that shows every change gets exact ones
+        ("INSERT INTO shown SELECT who, n FROM ups", "Write Project Normalize Scan"),
+        ("INSERT INTO shown SELECT who, COUNT(*) FROM log_ GROUP BY who", "Write Project Aggregate Scan"),
+        ("INSERT INTO shown SELECT who, n FROM log_", "Write Project Scan"),
+        # each part of a union for itself
+        (
+            "INSERT INTO by_who SELECT who, SUM(n) FROM (SELECT who, n FROM ups UNION ALL SELECT who, n FROM log_) GROUP BY who",
+            "Write Project Aggregate UnionAll Project Scan Project Normalize Scan",
+        ),
+        ("INSERT INTO plain SELECT who, n FROM log_ UNION ALL SELECT who, n + 1 FROM log_", "Write Project UnionAll Project Scan Project Scan"),
+        # DISTINCT is a group without functions
+        ("INSERT INTO by_who SELECT who, 1 FROM (SELECT DISTINCT who FROM ups)", "Write Project Project Aggregate Project Normalize Scan"),
+    ],
+)  # fmt: skip
+def test_shapes(sql: str, operators: str) -> None:
+    assert shape(sql) == operators
+
+
+def nodes_of(sql: str, kind: type[n.Node]) -> list[n.Node]:
+    return [node for node in n.walk(plan(sql)) if isinstance(node, kind)]
+
+
+def test_before_images_are_kept_only_where_somebody_needs_them() -> None:
+    inner = "SELECT who, COUNT(*) AS c FROM ups GROUP BY who"
+    (outer, below) = reversed(
+        nodes_of(
+            f"INSERT INTO by_id SELECT CAST(c AS INT), COUNT(*) FROM ({inner}) GROUP BY CAST(c AS INT)", n.Aggregate
+        )
+    )
+    assert isinstance(outer, n.Aggregate)
+    assert isinstance(below, n.Aggregate)
+    assert not outer.before
+    assert below.before
+    (filtered,) = nodes_of("INSERT INTO by_id SELECT id, n FROM ups WHERE n > 1", n.Normalize)
+    (counted,) = nodes_of("INSERT INTO by_who SELECT who, COUNT(*) FROM ups GROUP BY who", n.Normalize)
+    assert isinstance(filtered, n.Normalize)
+    assert isinstance(counted, n.Normalize)
+    assert not filtered.before
+    assert counted.before
+
+
+@pytest.mark.parametrize(
+    ("sql", "mode", "key"),
+    [
+        ("INSERT INTO plain SELECT who, n FROM log_", Mode.APPEND, None),
+        ("INSERT INTO by_id SELECT id, n FROM ups", Mode.UPSERT, ("id",)),
+        ("INSERT INTO by_id_n SELECT id, n FROM ups", Mode.UPSERT, ("n", "id")),
+        ("INSERT INTO by_who SELECT who, COUNT(*) FROM ups GROUP BY who", Mode.UPSERT, ("who",)),
+        ("INSERT INTO shown SELECT who, COUNT(*) FROM ups GROUP BY who", Mode.RETRACT, ("who",)),
+        ("INSERT INTO shown SELECT who, n FROM ups", Mode.RETRACT, None),
+    ],
+)
+def test_what_reaches_the_sink(sql: str, mode: Mode, key: tuple[str, ...] | None) -> None:
+    below = plan(sql).input
+    assert mode_of(below) is mode
+    assert unique_key(below) == key
+
+
+def test_keys_are_followed_under_new_names() -> None:
+    sql = "INSERT INTO by_id SELECT k, v FROM (SELECT id AS k, n AS v FROM ups)"
+    assert unique_key(plan(sql).input) == ("id",)
+    assert shape(sql) == "Write Project Scan"
+
+
+@pytest.mark.parametrize(
+    ("sql", "texts"),
+    [
+        (
+            "INSERT INTO plain SELECT who, COUNT(*) FROM log_ GROUP BY who",
+            [
+                "Table 'plain' doesn't support consuming update and delete changes, which are produced by GROUP BY who.",
+                "It is a 'kafka' table without a PRIMARY KEY: it can only append rows.",
+                "Hint: Declare PRIMARY KEY (who) NOT ENFORCED on 'plain', or make it an 'upsert-kafka' table, or write a query that only inserts.",
+            ],
+        ),
+        ("INSERT INTO plain SELECT who, n FROM ups", ["produced by the upsert-kafka table 'ups'", "PRIMARY KEY (…)"]),
+        ("INSERT INTO plain SELECT 'x', COUNT(*) FROM log_", ["produced by the aggregate over all rows"]),
+        ("INSERT INTO plain SELECT DISTINCT who, n FROM log_", ["produced by GROUP BY who, n"]),
+        (
+            "INSERT INTO by_who SELECT who, n FROM ups",
+            [
+                "PRIMARY KEY (who) of table 'by_who' is not unique in the query that writes it.",
+                "no column of its result identifies a row",
+            ],
+        ),
+        (
+            "INSERT INTO keyed SELECT CAST(MAX(id) AS STRING), n FROM ups GROUP BY n",
+            ["PRIMARY KEY (who) of table 'keyed'", "identified by (n)", "Declare PRIMARY KEY (n) NOT ENFORCED, or group by (who)"],
+        ),
+        ("INSERT INTO by_id SELECT id + 1, n FROM ups", ["PRIMARY KEY (id) of table 'by_id' is not unique"]),
+        ("INSERT INTO by_who SELECT who, n FROM ups UNION ALL SELECT who, n FROM log_", ["is not unique"]),
+    ],
+)  # fmt: skip
+def test_what_a_sink_cannot_take(sql: str, texts: list[str]) -> None:
+    with pytest.raises(ValidationError) as raised:
+        plan(sql)
+    for text in texts:
+        assert text in str(raised.value)
+
+
+def test_a_kafka_table_with_a_key_takes_updates() -> None:
+    assert plan("INSERT INTO keyed SELECT who, COUNT(*) FROM ups GROUP BY who").key == ("who",)
+    assert plan("INSERT INTO plain SELECT who, n FROM log_").key == ()

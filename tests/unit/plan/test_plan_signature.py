@@ -1,0 +1,67 @@
+"""Which changes of a script a checkpoint can follow."""
+
+# ruff: noqa: E501 - a statement and what becomes of it stand on one line
+from __future__ import annotations
+
+import json
+
+import pytest
+from plan_tables import TABLES, plan
+
+from headwater.plan.signature import Signature, differences, signature_of
+from headwater.session import Session
+
+COUNTED = "INSERT INTO by_who SELECT who, COUNT(*) FROM ups WHERE n > 1 GROUP BY who"
+
+
+def compared(before: str, after: str) -> list[str]:
+    """As a job does it: what is stored has been through JSON."""
+    stored = Signature.from_json(json.loads(json.dumps(signature_of(plan(before)).to_json())))
+    return differences(stored, signature_of(plan(after)))
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        COUNTED,
+        "INSERT INTO keyed SELECT who, COUNT(*) FROM ups WHERE n > 1 GROUP BY who",
+        "INSERT INTO by_who SELECT who, 10 * COUNT(*) FROM ups WHERE n > 1 GROUP BY who",
+        "INSERT INTO shown SELECT UPPER(who), c FROM (SELECT who, COUNT(*) AS c FROM ups WHERE n > 1 GROUP BY who) WHERE c > 7",
+    ],
+)
+def test_what_stands_above_the_state_may_change(after: str) -> None:
+    assert compared(COUNTED, after) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (COUNTED, COUNTED.replace("COUNT(*)", "SUM(n)"), "the state is of 'Aggregate group by (who) [COUNT(*)"),
+        (COUNTED, COUNTED.replace("n > 1", "n > 2"), "what feeds 'Normalize by (id)' has changed"),
+        (COUNTED, COUNTED.replace("FROM ups", "FROM log_"), "it read upsert-kafka ups, and now reads kafka log"),
+        (COUNTED, "INSERT INTO by_id SELECT id, n FROM ups", "and now would for nothing"),
+        ("INSERT INTO by_id SELECT id, n FROM ups WHERE n > 1", "INSERT INTO by_id SELECT id, n + 1 FROM ups WHERE n > 1", "what feeds"),
+        ("INSERT INTO plain SELECT who, n FROM log_", "INSERT INTO plain SELECT who, n FROM log_ UNION ALL SELECT who, 1 FROM log_", "it read kafka log, and now reads kafka log; kafka log"),
+        ("INSERT INTO plain VALUES ('a', 1)", "INSERT INTO plain VALUES ('a', 2)", "it read values"),
+    ],
+)  # fmt: skip
+def test_what_the_state_cannot_follow_is_told(before: str, after: str, words: str) -> None:
+    found = compared(before, after)
+    assert any(words in text for text in found), found
+
+
+def test_types_of_what_is_kept_matter() -> None:
+    before = signature_of(plan("INSERT INTO by_id SELECT id, n FROM ups WHERE n > 1"))
+    changed = Session()
+    changed.check(TABLES.replace("who STRING, n BIGINT, extra", "who STRING, n INT, extra"))
+    (after,) = changed.check("INSERT INTO by_id SELECT id, n FROM ups WHERE n > 1")
+    assert differences(before, signature_of(after)) != []
+
+
+def test_options_that_change_nothing_that_is_read_may_change() -> None:
+    hinted = COUNTED.replace("FROM ups", "FROM ups /*+ OPTIONS('scan.parallelism' = '4') */")
+    assert compared(COUNTED, hinted) == []
+
+
+def test_operators_are_named_by_their_place() -> None:
+    assert [part.name for part in signature_of(plan(COUNTED)).operators] == ["1-normalize", "2-aggregate"]
