@@ -157,7 +157,7 @@ def _explained(problem: Problem, connector: Connector) -> Problem:
 def _connector(statement: CreateTable) -> Connector:
     name = statement.options.get("connector")
     known = ", ".join(sorted(CONNECTORS))
-    if name in CONNECTORS:
+    if name is not None and name in CONNECTORS:
         return CONNECTORS[name]
     if name is None:
         near = did_you_mean("connector", [key for key in statement.options if key != "connector.type"])

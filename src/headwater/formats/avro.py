@@ -8,7 +8,7 @@ from typing import Any
 
 from headwater.formats.avro_schema import AvroSchema, in_column_type
 from headwater.formats.base import Decoder, FormatField
-from headwater.formats.sqltext import field, options_map, text
+from headwater.formats.sqltext import field, once, options_map, text
 from headwater.options.base import Option
 from headwater.options.types import BOOL, STRING, enum
 
@@ -27,7 +27,7 @@ class AvroFormat:
     summary = "One Avro record per message, with a schema derived from the table."
     insert_only = True
     decodes_null = False
-    options = (
+    options: tuple[Option, ...] = (
         Option("encoding", enum(_ENCODINGS), "Avro's binary or its JSON encoding.", "binary", choices=_ENCODINGS),
         Option("codec", STRING, "Compression of Avro files."),
         Option(
@@ -57,10 +57,10 @@ class AvroFormat:
         reader = {
             "mode": "PERMISSIVE",
             "datetimeRebaseMode": "CORRECTED",
-            "avroSchema": dumps(schema.record([by_name[w] for w in wanted])),
+            "avroSchema": dumps(_wrapped(schema.record([by_name[w] for w in wanted]))),
         }
         return Decoder(
-            parsed=f"from_avro({payload}, {text(dumps(schema.record(fields)))}, {options_map(reader)})",
+            parsed=once(f"from_avro({payload}, {text(dumps(_wrapped(schema.record(fields))))}, {options_map(reader)}).row"),
             columns=tuple(in_column_type(field(alias, w), by_name[w].type) for w in wanted),
             error=f"IF({alias} IS NULL, 'Failed to deserialize Avro record: the bytes are not what the table says.', NULL)",
         )
@@ -69,3 +69,9 @@ class AvroFormat:
         schema = AvroSchema(bool(options["timestamp_mapping.legacy"]))
         pairs = ", ".join(f"{text(f.name)}, {column}" for f, column in zip(fields, columns, strict=True))
         return f"to_avro(named_struct({pairs}), {text(dumps(schema.record(fields)))})"
+
+
+def _wrapped(record: dict[str, Any]) -> dict[str, Any]:
+    """A record around the record, which takes no bytes. Spark answers a message that cannot be read with a record of
+    NULLs; with this one around, the record that is meant is NULL then."""
+    return {"type": "record", "name": "message", "fields": [{"name": "row", "type": record}]}

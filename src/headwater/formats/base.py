@@ -28,6 +28,8 @@ class FormatField:
 class Decoder:
     """How one payload becomes columns. All members are Spark SQL text.
 
+    before   names and what they stand for, computed in order before `parsed`; `after` likewise behind it. A plan is
+             made anew for every batch, so whatever is needed twice gets a name instead of being written twice
     parsed   over the BINARY column that `decoder` was given; evaluated once per message, bound to the given alias
     columns  one per wanted field, in the order wanted, over that alias; each has the field's Spark type
     error    over the alias and the payload: NULL where the message is well formed, else a STRING that says what is
@@ -39,6 +41,8 @@ class Decoder:
     columns: tuple[str, ...]
     error: str | None = None
     skip: str | None = None
+    before: tuple[tuple[str, str], ...] = ()
+    after: tuple[tuple[str, str], ...] = ()
 
 
 class Format(Protocol):

@@ -23,7 +23,7 @@ class CsvFormat:
     summary = "One line of comma-separated values per message."
     insert_only = True
     decodes_null = False
-    options = (
+    options: tuple[Option, ...] = (
         Option("field-delimiter", STRING, "Character between two columns; '\\t' is a tab.", ","),
         Option("disable-quote-character", BOOL, "Whether quotes mean nothing, in reading and in writing.", False),
         Option("quote-character", STRING, 'Character around a value. Default: ".'),

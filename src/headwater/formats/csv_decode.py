@@ -7,11 +7,12 @@ put behind the line is found again as the token after the last one.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from headwater.formats.base import Decoder, FormatField
 from headwater.formats.csv_dialect import CsvDialect
 from headwater.formats.csv_leaves import broken_token, converted_token
-from headwater.formats.sqltext import field, options_map, text
+from headwater.formats.sqltext import once, options_map, text, text_of
 
 __all__ = ["csv_decoder"]
 
@@ -32,22 +33,40 @@ class _Line:
         self._alias = alias
         self._fields = fields
         self._dialect = dialect
-        self._text = _protected(f"CAST({payload} AS STRING)", dialect)
+        self._raw, self._text = f"{alias}_raw", f"{alias}_text"
+        self._marked, self._count, self._tokens = (f"{alias}_{what}" for what in ("marked", "count", "tokens"))
         self._payload = payload
 
     def decoder(self, wanted: Sequence[str]) -> Decoder:
         positions = [next(i for i, f in enumerate(self._fields) if f.name == name) for name in wanted]
-        tokens = [self._token(i) for i in positions]
+        tokens = [f"{self._tokens}.c{i}" for i in positions]
         kinds = [self._fields[i].type for i in positions]
         columns = tuple(converted_token(t, k, self._dialect) for t, k in zip(tokens, kinds, strict=True))
         line = [f"WHEN {wrong} THEN {sentence}" for wrong, sentence in self._wrong_lines()]
+        decoder = Decoder(self._parsed(), columns, before=self._before(), after=self._after(positions))
         if self._dialect.ignore_errors:
-            return Decoder(self._parsed(), columns, skip=f"CASE {' '.join(line)} END IS NOT NULL")
+            return replace(decoder, skip=f"CASE {' '.join(line)} END IS NOT NULL")
         broken = [self._broken(i, token) for i, token in zip(positions, tokens, strict=True)]
-        return Decoder(self._parsed(), columns, error=f"CASE {' '.join(line + [b for b in broken if b])} END")
+        return replace(decoder, error=f"CASE {' '.join(line + [b for b in broken if b])} END")
+
+    def _before(self) -> tuple[tuple[str, str], ...]:
+        line = _protected(_first_line(_uncommented(self._raw, self._dialect), self._dialect), self._dialect)
+        return ((self._raw, text_of(self._payload)), (self._text, line))
+
+    def _after(self, positions: Sequence[int]) -> tuple[tuple[str, str], ...]:
+        """The line with its marker, where it may be needed; and the text of every wanted column."""
+        doubtful = self._bad
+        if self._dialect.quote is not None:
+            doubtful = f"{doubtful} OR contains({self._text}, {text(self._dialect.quote)})"
+        tokens = ", ".join(f"'c{i}', {self._token(i)}" for i in positions)
+        return (
+            (self._marked, f"IF({doubtful}, {self._with_marker()}, NULL)"),
+            (self._count, self._columns_found()),
+            (self._tokens, f"named_struct({tokens})"),
+        )
 
     def _parsed(self) -> str:
-        return _from_csv(self._text, len(self._fields), self._dialect)
+        return once(_from_csv(self._text, len(self._fields), self._dialect))
 
     @property
     def _bad(self) -> str:
@@ -56,7 +75,7 @@ class _Line:
     def _token(self, position: int) -> str:
         """The text of a column. Spark has NULL where the line has nothing; a column that is not there is NULL."""
         found = f"{self._alias}.c{position}"
-        there = f"({self._alias}._bad IS NULL OR {position} < {self._count()})"
+        there = f"({self._alias}._bad IS NULL OR {position} < {self._count})"
         token = f"CASE WHEN {found} IS NOT NULL THEN {found} WHEN {there} THEN '' END"
         token = _restored(token, self._dialect)
         nothing = [self._dialect.null] if self._dialect.null is not None else []
@@ -65,18 +84,17 @@ class _Line:
             token = f"nullif({token}, {text(literal)})"
         return token
 
-    def _marked(self) -> str:
-        line = f"concat(regexp_replace({self._text}, '[\\\\r\\\\n]+$', ''), {text(self._dialect.delimiter + _MARKER)})"
+    def _with_marker(self) -> str:
+        line = f"concat({self._text}, {text(self._dialect.delimiter + _MARKER)})"
         return _from_csv(line, len(self._fields) + 2, self._dialect)
 
-    def _count(self) -> str:
+    def _columns_found(self) -> str:
         """How many columns the line has; -1 if they are more than one too many, or a quote is not closed."""
-        marked = self._marked()
-        tokens = ", ".join(f"{marked}.c{i}" for i in range(len(self._fields) + 2))
+        tokens = ", ".join(f"{self._marked}.c{i}" for i in range(len(self._fields) + 2))
         return f"(array_position(array({tokens}), {text(_MARKER)}) - 1)"
 
     def _wrong_lines(self) -> list[tuple[str, str]]:
-        expected, count, found = len(self._fields), self._count(), []
+        expected, count, found = len(self._fields), self._count, []
         found.append((f"{self._alias} IS NULL OR {self._text} = ''", "'The message is empty.'"))
         if self._dialect.quote is not None:
             quote = text(self._dialect.quote)
@@ -86,7 +104,7 @@ class _Line:
         if not self._dialect.ignore_extra:
             extra = f"{self._bad} AND ({count} < 0 OR {count} > {expected})"
             if self._dialect.trailing_delimiter:
-                extra += f" AND NOT ({count} = {expected + 1} AND {self._marked()}.c{expected} IS NULL)"
+                extra += f" AND NOT ({count} = {expected + 1} AND {self._marked}.c{expected} IS NULL)"
             found.append((extra, text(f"Too many entries: expected at most {expected} columns.")))
         if self._dialect.fail_on_missing:
             sentence = f"concat({text(f'Row length mismatch. {expected} fields expected but was ')}, {count}, '.')"
@@ -95,8 +113,7 @@ class _Line:
 
     def _unclosed(self) -> str:
         """The marker is then no token of its own, but the end of one."""
-        marked = self._marked()
-        tokens = ", ".join(f"{marked}.c{i}" for i in range(len(self._fields) + 2))
+        tokens = ", ".join(f"{self._marked}.c{i}" for i in range(len(self._fields) + 2))
         return f"exists(array({tokens}), token -> endswith(token, {text(_MARKER)}))"
 
     def _broken(self, position: int, token: str) -> str:
@@ -121,16 +138,27 @@ def _from_csv(line: str, columns: int, dialect: CsvDialect) -> str:
         "emptyValue": "",
         "ignoreLeadingWhiteSpace": blanks,
         "ignoreTrailingWhiteSpace": blanks,
-        "multiLine": "true",
     }
     schema = ", ".join([*(f"c{i} STRING" for i in range(columns)), "_bad STRING"])
     return f"from_csv({line}, {text(schema)}, {options_map(options)})"
 
 
+def _first_line(line: str, dialect: CsvDialect) -> str:
+    """Without what is behind the first line end that is not inside quotes. Few messages have any."""
+    quote = "" if dialect.quote is None else _in_class(dialect.quote)
+    in_quotes = f"|{quote}[^{quote}]*+{quote}" if quote else ""
+    pattern = f"(?s)^((?:[^{quote}\\r\\n]++{in_quotes})*+)[\\r\\n].*$"
+    some = f"contains({line}, '\\n') OR contains({line}, '\\r')"
+    return f"IF({some}, regexp_replace({line}, {text(pattern)}, '\\u00241'), {line})"
+
+
+def _uncommented(line: str, dialect: CsvDialect) -> str:
+    pattern = text("^(?:[ \\t]*#[^\\n]*(?:\\n|$))+")
+    return f"regexp_replace({line}, {pattern}, '')" if dialect.comments else line
+
+
 def _protected(line: str, dialect: CsvDialect) -> str:
-    """The line without comments, and with reserved characters for escaped ones."""
-    if dialect.comments:
-        line = f"regexp_replace({line}, '^(?:[ \\\\t]*#[^\\\\n]*(?:\\\\n|$))+', '')"
+    """The line with reserved characters for escaped ones."""
     if dialect.escape is not None:
         for shown, reserved in _escapes(dialect):
             line = f"replace({line}, {text(dialect.escape + shown)}, {text(reserved)})"

@@ -23,7 +23,7 @@ class JsonFormat:
     summary = "One JSON object per message."
     insert_only = True
     decodes_null = False
-    options = (
+    options: tuple[Option, ...] = (
         Option("fail-on-missing-field", BOOL, "Whether a message without one of the fields is an error.", False),
         Option(
             "ignore-parse-errors",

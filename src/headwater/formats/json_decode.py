@@ -12,7 +12,7 @@ from typing import Any
 
 from headwater.formats.base import Decoder, FormatField
 from headwater.formats.json_leaves import FAST, LENIENT, Leaves
-from headwater.formats.sqltext import field, name, options_map, text
+from headwater.formats.sqltext import field, name, once, options_map, text, text_of
 from headwater.sql.types import SqlType
 
 __all__ = ["json_decoder"]
@@ -37,16 +37,25 @@ class _Message:
         self._wanted = wanted
         self._ignore_errors = bool(options["ignore-parse-errors"])
         self._all_present = bool(options["fail-on-missing-field"])
-        self._text = f"CAST({payload} AS STRING)"
+        self._payload = payload
+        self._text = f"{alias}_text"
         self._bad = _free_name(wanted)
 
     def decoder(self) -> Decoder:
         return Decoder(
-            parsed=self._parse(FAST, self._wanted),
+            parsed=once(self._parse(FAST, self._wanted)),
             columns=tuple(self._column(f) for f in self._wanted),
             error=None if self._ignore_errors else self._error(),
             skip=self._skip(),
+            before=((self._text, text_of(self._payload)),),
+            after=self._after(),
         )
+
+    def _after(self) -> tuple[tuple[str, str], ...]:
+        """Only a message that Spark found bad is parsed again."""
+        fields = [f for f in self._wanted if not f.type.is_string]
+        again = f"IF({self._is_bad}, {self._parse(LENIENT, fields)}, NULL)"
+        return ((f"{self._alias}_again", again),) if fields else ()
 
     def _parse(self, leaves: Leaves, fields: Sequence[FormatField]) -> str:
         members = [f"{name(f.name)} {leaves.schema(f.type)}" for f in fields]
@@ -68,7 +77,7 @@ class _Message:
         return f"coalesce({fast}, {again})"
 
     def _again(self, wanted: FormatField) -> str:
-        return field(self._parse(LENIENT, [wanted]), wanted.name)
+        return field(f"{self._alias}_again", wanted.name)
 
     def _skip(self) -> str:
         """Nothing but blanks, or an empty array; with 'ignore-parse-errors' all that is no JSON object."""
@@ -110,6 +119,9 @@ class _Message:
         return found
 
     def _lenient_error(self, wanted: FormatField) -> str:
+        if not wanted.type.is_nested:
+            raw = self._again(wanted)
+            return f"WHEN {LENIENT.broken(raw, wanted.type) or 'false'} THEN {_report(wanted, raw)}"
         parsed = self._parse(LENIENT, [wanted])
         raw = field(parsed, wanted.name)
         wrong_shape = f"{field(parsed, self._bad)} IS NOT NULL"

@@ -15,6 +15,9 @@ from headwater.sql.types import SqlType
 __all__ = ["FAST", "LENIENT", "Leaves"]
 
 
+_FAST_RAW = {"TINYINT": "SMALLINT", "DATE": "STRING", "TIME": "STRING", "TIMESTAMP_LTZ": "STRING"}
+
+
 class Leaves:
     """`raw` names the type a leaf is read as, `value` converts it; where both agree nothing is done."""
 
@@ -79,8 +82,8 @@ class Leaves:
 
 
 def _fast_raw(kind: SqlType) -> str:
-    """Spark would wrap a TINYINT around, take a number for an instant, and has no TIME."""
-    return {"TINYINT": "SMALLINT", "TIME": "STRING", "TIMESTAMP_LTZ": "STRING"}.get(kind.name, kind.spark())
+    """Spark would wrap a TINYINT around, take a year for a date and a number for an instant, and has no TIME."""
+    return _FAST_RAW.get(kind.name, kind.spark())
 
 
 def _fast_value(raw: str, kind: SqlType) -> str:
@@ -94,6 +97,8 @@ def _lenient_value(raw: str, kind: SqlType) -> str:
         case "INT" | "BIGINT":
             whole = f"TRY_CAST(TRY_CAST({raw} AS DECIMAL(38, 9)) AS {kind.name})"
             return f"coalesce(TRY_CAST({raw} AS {kind.name}), {whole})"
+        case "DATE":
+            return f"IF({raw} LIKE '____-__-__', TRY_CAST({raw} AS DATE), NULL)"
         case "TIME":
             return time_millis(raw)
         case "TIMESTAMP":
@@ -101,7 +106,7 @@ def _lenient_value(raw: str, kind: SqlType) -> str:
         case "TIMESTAMP_LTZ":
             return f"IF(endswith({raw}, 'Z'), TRY_CAST({raw} AS TIMESTAMP), NULL)"
         case "BINARY" | "VARBINARY" | "BYTES":
-            return f"try_to_binary({raw}, 'base64')"
+            return f"IF(length({raw}) % 4 = 0, try_to_binary({raw}, 'base64'), NULL)"
     return f"TRY_CAST(trim({raw}) AS {kind.spark()})"
 
 

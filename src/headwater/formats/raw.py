@@ -9,6 +9,7 @@ from headwater.formats.base import Decoder, FormatField
 from headwater.formats.sqltext import text
 from headwater.options.base import Option
 from headwater.options.types import STRING, enum
+from headwater.sql.types import SqlType
 
 __all__ = ["NOT_YET", "RawFormat"]
 
@@ -25,7 +26,7 @@ class RawFormat:
     summary = "The bytes of one column as they are. A NULL is no message: in upsert-kafka it deletes the key."
     insert_only = True
     decodes_null = True
-    options = (
+    options: tuple[Option, ...] = (
         Option("charset", STRING, f"Character set of strings: {', '.join(_CHARSETS)}.", "UTF-8"),
         Option("endianness", enum(_ENDIANNESS), "Order of the bytes of numbers.", "big-endian", choices=_ENDIANNESS),
         Option("line-delimiter", STRING, "Text between the rows of a message."),
@@ -78,21 +79,30 @@ def _decoded(data: str, wanted: FormatField, options: Mapping[str, Any]) -> str:
     if kind.is_binary:
         return data
     if kind.is_string:
-        return (
-            f"CAST({data} AS STRING)" if _charset(options) == "UTF-8" else f"decode({data}, {text(_charset(options))})"
-        )
+        return _decoded_text(data, _charset(options))
     size = _SIZES[kind.name]
     if kind.name == "BOOLEAN":
         return f"{data} <> X'00'"
     if kind.name in {"FLOAT", "DOUBLE"}:  # as Avro stores them: the bytes of the number, little end first
-        avro = text(f'"{kind.name.lower()}"')
-        return f"from_avro({data if little else _reversed(data, size)}, {avro})"
+        bytes_ = data if little else _reversed(data, size)
+        return f"from_avro({bytes_}, {_avro_type(kind)}, map('mode', 'PERMISSIVE'))"
     digits = f"hex({_reversed(data, size) if little else data})"
     if size == 8:
-        return f"CAST(conv({digits}, 16, -10) AS BIGINT)"
-    unsigned = f"CAST(conv({digits}, 16, 10) AS BIGINT)"
-    half, whole = 1 << (8 * size - 1), 1 << (8 * size)
-    return f"CAST({unsigned} - IF({unsigned} < {half}, 0, {whole}) AS {kind.name})"
+        high, low = (_unsigned(f"substring({digits}, {start}, 8)") for start in (1, 9))
+        return f"{_signed(high, 4)} * {1 << 32} + {low}"
+    return f"CAST({_signed(_unsigned(digits), size)} AS {kind.name})"
+
+
+def _unsigned(digits: str) -> str:
+    return f"CAST(conv({digits}, 16, 10) AS BIGINT)"
+
+
+def _signed(unsigned: str, size: int) -> str:
+    return f"({unsigned} - IF({unsigned} < {1 << (8 * size - 1)}, 0, {1 << (8 * size)}))"
+
+
+def _avro_type(kind: SqlType) -> str:
+    return text(f'"{kind.name.lower()}"')
 
 
 def _encoded(value: str, wanted: FormatField, options: Mapping[str, Any]) -> str:
@@ -100,16 +110,12 @@ def _encoded(value: str, wanted: FormatField, options: Mapping[str, Any]) -> str
     if kind.is_binary:
         return value
     if kind.is_string:
-        return (
-            f"CAST({value} AS BINARY)"
-            if _charset(options) == "UTF-8"
-            else f"encode({value}, {text(_charset(options))})"
-        )
+        return _encoded_text(value, _charset(options))
     size = _SIZES[kind.name]
     if kind.name == "BOOLEAN":
         return f"CASE {value} WHEN true THEN X'01' WHEN false THEN X'00' END"
     if kind.name in {"FLOAT", "DOUBLE"}:
-        avro = f"to_avro({value}, {text(f'{chr(34)}{kind.name.lower()}{chr(34)}')})"
+        avro = f"to_avro({value}, {_avro_type(kind)})"
         return f"IF({value} IS NULL, NULL, {avro if little else _reversed(avro, size)})"
     big = f"unhex(right(lpad(hex(CAST({value} AS BIGINT)), 16, '0'), {2 * size}))"
     return _reversed(big, size) if little else big
@@ -117,3 +123,23 @@ def _encoded(value: str, wanted: FormatField, options: Mapping[str, Any]) -> str
 
 def _reversed(data: str, size: int) -> str:
     return f"concat({', '.join(f'substring({data}, {i}, 1)' for i in range(size, 0, -1))})" if size > 1 else data
+
+
+# Java writes and reads a replacement where a character set lacks a character; Spark would stop.
+_LAST = {"US-ASCII": 0x7F, "ISO-8859-1": 0xFF}
+
+
+def _encoded_text(value: str, charset: str) -> str:
+    if charset == "UTF-8":
+        return f"CAST({value} AS BINARY)"
+    if charset in _LAST:
+        value = f"regexp_replace({value}, {text(f'[^{chr(92)}x00-{chr(92)}x{_LAST[charset]:x}]')}, '?')"
+    return f"encode({value}, {text(charset)})"
+
+
+def _decoded_text(data: str, charset: str) -> str:
+    if charset == "UTF-8":
+        return f"CAST({data} AS STRING)"
+    if charset == "US-ASCII":
+        return f"regexp_replace(decode({data}, 'ISO-8859-1'), {text('[^' + chr(92) + 'x00-' + chr(92) + 'x7f]')}, '\\ufffd')"
+    return f"decode({data}, {text(charset)})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["field", "name", "options_map", "text", "wrapped"]
+__all__ = ["field", "name", "once", "options_map", "text", "text_of"]
 
 
 def text(value: str) -> str:
@@ -27,6 +27,13 @@ def options_map(options: Mapping[str, str]) -> str:
     return f"map({', '.join(f'{text(k)}, {text(v)}' for k, v in options.items())})"
 
 
-def wrapped(expression: str) -> str:
-    """In parentheses unless it is a plain name, so that `.field` and operators can follow it."""
-    return expression if expression.replace("_", "").replace(".", "").replace("`", "").isalnum() else f"({expression})"
+def once(expression: str) -> str:
+    """The same, evaluated once per row. Spark would move a filter on the result below the projection that makes it, and
+    evaluate it there again for each mention; it leaves alone what does not look deterministic."""
+    return f"IF(spark_partition_id() < 0, NULL, {expression})"
+
+
+def text_of(payload: str) -> str:
+    """Bytes as text, without a byte order mark. Nothing is checked or copied."""
+    mark = "'\\ufeff'"
+    return f"IF(startswith(CAST({payload} AS STRING), {mark}), substring(CAST({payload} AS STRING), 2), CAST({payload} AS STRING))"

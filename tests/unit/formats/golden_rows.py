@@ -78,9 +78,12 @@ def decode(spark: SparkSession, case: Golden, messages: list[bytes], wanted: lis
     decoder = all_formats()[case.format].decoder("value", "p", case.fields, [f.name for f in chosen], case.options)
     values = ", ".join(f"({i}, X'{m.hex()}')" for i, m in enumerate(messages))
     columns = ", ".join(f"{sql} AS c{i}" for i, sql in enumerate(decoder.columns))
+    source = f"VALUES {values} AS t(i, value)"
+    for alias, sql in (*decoder.before, ("p", decoder.parsed), *decoder.after):
+        source = f"(SELECT *, {sql} AS {alias} FROM {source})"
     query = (
         f"SELECT i, {decoder.error or 'NULL'} AS error, {decoder.skip or 'false'} AS skip, {columns} "
-        f"FROM (SELECT *, {decoder.parsed} AS p FROM VALUES {values} AS t(i, value)) ORDER BY i"
+        f"FROM {source} ORDER BY i"
     )
     return [_answer(row, chosen) for row in spark.sql(query).collect()]
 

@@ -87,7 +87,9 @@ def _decoded(
     optional = payload == "value" and upserts  # a null value is a delete there, and nothing to decode
     if not optional and not side.format.decodes_null:
         raw = raw.where(f"{payload} IS NOT NULL")
-    parsed = raw.selectExpr("*", f"{decoder.parsed} AS __{payload}")
+    parsed = raw
+    for alias, sql in (*decoder.before, (f"__{payload}", decoder.parsed), *decoder.after):
+        parsed = parsed.selectExpr("*", f"{sql} AS {_quoted(alias)}")
     for condition in _conditions(decoder, table, side, payload, optional):
         parsed = parsed.where(condition)
     names = (f"{sql} AS {_quoted(f'__{payload}_{name}')}" for sql, name in zip(decoder.columns, wanted, strict=True))
