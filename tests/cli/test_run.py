@@ -20,6 +20,8 @@ from confluent_kafka.cimpl import NewTopic
 from headwater.broker import Broker
 from headwater.demo.results import read_all
 
+pytestmark = pytest.mark.timeout(600)
+
 Start = Callable[..., subprocess.Popen[str]]
 
 TABLES = """\
@@ -32,6 +34,8 @@ CREATE TABLE totals (who STRING, n BIGINT, PRIMARY KEY (who) NOT ENFORCED) WITH 
   'key.format' = 'raw', 'value.format' = 'json'
 );
 """
+# a JVM that lives for seconds should not spend them on compiling well
+QUICK_START = ("--conf", "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1", "--conf", "spark.ui.enabled=false")
 COUNT = "INSERT INTO totals SELECT who, COUNT(*) FROM clicks GROUP BY who;\n"
 
 
@@ -61,7 +65,7 @@ class Clicks:
 
     def arguments(self, bounded: str) -> list[str]:
         values = {"kafka": self.servers, "clicks": self.input, "totals": self.output, "bounded": bounded}
-        return ["run", "totals.sql", *(word for k, v in values.items() for word in ("--var", f"{k}={v}"))]
+        return ["run", "totals.sql", *QUICK_START, *(word for k, v in values.items() for word in ("--var", f"{k}={v}"))]
 
 
 @pytest.fixture
@@ -85,7 +89,7 @@ def started(start: Start) -> Iterator[Start]:
         process.communicate()
 
 
-def until(happened: Callable[[], bool], process: subprocess.Popen[str], seconds: float = 120) -> None:
+def until(happened: Callable[[], bool], process: subprocess.Popen[str], seconds: float = 200) -> None:
     deadline = time.monotonic() + seconds
     while not happened():
         assert process.poll() is None, process.communicate()[1]
@@ -99,7 +103,7 @@ def test_bounded_input_ends_by_itself(clicks: Clicks, started: Start, tmp_path: 
         script.write("INSERT INTO screen SELECT UPPER(who) FROM clicks WHERE who <> 'bob';\nSHOW TABLES;\n")
     clicks.click("ann", "bob", "ann")
     process = started(*clicks.arguments("latest-offset"))
-    out, err = process.communicate(timeout=200)
+    out, err = process.communicate(timeout=400)
     assert process.returncode == 0, err
     assert clicks.totals() == {"ann": 2, "bob": 1}
     assert sorted(line for line in out.splitlines() if line.startswith("+I")) == ["+I[ANN]", "+I[ANN]"]
@@ -115,7 +119,7 @@ def test_ctrl_c_stops_cleanly_and_the_next_run_continues(clicks: Clicks, started
     first = started(*arguments)
     until(lambda: clicks.totals() == {"ann": 2, "bob": 1}, first)
     os.killpg(first.pid, signal.SIGINT)  # as a terminal does: to every process of the group
-    _, err = first.communicate(timeout=60)
+    _, err = first.communicate(timeout=200)
     assert first.returncode == 0, err
     assert "Stopped. State is kept in 'state': run the same command again to continue." in err
     assert "1-totals  stopped  3 rows in" in err
@@ -124,7 +128,7 @@ def test_ctrl_c_stops_cleanly_and_the_next_run_continues(clicks: Clicks, started
     second = started(*arguments)
     until(lambda: clicks.totals() == {"ann": 3, "bob": 1, "cid": 1}, second)
     second.terminate()
-    _, err = second.communicate(timeout=60)
+    _, err = second.communicate(timeout=200)
     assert second.returncode == 0, err
     assert "1-totals  stopped  2 rows in" in err
 
@@ -133,7 +137,7 @@ def test_a_failing_job_says_which_and_why(clicks: Clicks, started: Start) -> Non
     clicks.click("ann")
     clicks.send('{"who": ')
     process = started(*clicks.arguments("latest-offset"))
-    out, err = process.communicate(timeout=200)
+    out, err = process.communicate(timeout=400)
     assert process.returncode == 1
     assert "Error: INSERT INTO totals failed (totals.sql:9)." in err
     assert f"topic '{clicks.input}', partition" in err
@@ -160,7 +164,7 @@ def test_a_second_ctrl_c_ends_at_once() -> None:
 
 def test_the_demo_proves_itself(started: Start) -> None:
     process = started("demo", "--seconds", "5", "--rate", "500")
-    out, err = process.communicate(timeout=280)
+    out, err = process.communicate(timeout=500)
     assert process.returncode == 0, out + err
     assert out.startswith("Headwater demo")
     for table in ("pageviews_per_region", "pageviews_per_region_db"):

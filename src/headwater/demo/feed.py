@@ -22,7 +22,7 @@ def create_topics(servers: str, partitions: int, plain: Sequence[str], compacted
 
     topics = [NewTopic(name, partitions, 1) for name in plain]
     topics += [NewTopic(name, partitions, 1, config={"cleanup.policy": "compact"}) for name in compacted]
-    admin = AdminClient({"bootstrap.servers": servers})  # lives until all results are there
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})  # lives until all results are there
     for made in admin.create_topics(topics).values():
         made.result(30)
 
@@ -33,7 +33,7 @@ class Feed:
     def __init__(self, servers: str, topic: str, rate: int, seed: int) -> None:
         from confluent_kafka import Producer
 
-        self._producer = Producer({"bootstrap.servers": servers, "linger.ms": 20, "acks": "all"})
+        self._producer = Producer({"bootstrap.servers": servers, "linger.ms": 20, "acks": "all", "log_level": 0})
         self._topic = topic
         self._rate = rate
         self._traffic = Traffic(seed)

@@ -130,7 +130,8 @@ def _consumer(servers: str, topic: str) -> Consumer:
     """Reads all partitions from their beginning, as a member of no group."""
     from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "headwater-demo", "enable.auto.commit": False})
+    alone = {"group.id": "headwater-demo", "enable.auto.commit": False, "log_level": 0}
+    consumer = Consumer({"bootstrap.servers": servers, **alone})
     partitions = consumer.list_topics(topic, 30).topics[topic].partitions
     consumer.assign([TopicPartition(topic, p, OFFSET_BEGINNING) for p in partitions])
     return consumer
