@@ -13,38 +13,23 @@ from headwater.sql.dialect import to_type
 from headwater.sql.expressions.compiler import Compiler, Rules
 from headwater.sql.expressions.operators import arithmetic
 from headwater.sql.functions import REGISTRY
+from headwater.sql.functions.forms import FORMS
 from headwater.sql.functions.json import JSON_FUNCTIONS, JSON_MAKERS, Clauses
 from headwater.sql.functions.spark_sql import Refused
 from headwater.sql.functions.time_units import extract, round_to, timestamp_add, timestamp_diff
 
-__all__ = ["AGGREGATES", "CALLS", "FORMS"]
+__all__ = ["AGGREGATES", "CALLS"]
 
 AGGREGATES = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 _RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank)
 _OTHER_AGGREGATES = frozenset(
-    ["COLLECT", "FIRST_VALUE", "LAST_VALUE", "LISTAGG", "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "VAR_POP", "VAR_SAMP", "VARIANCE", "PERCENTILE", "ARRAY_AGG", "JSON_OBJECTAGG", "JSON_ARRAYAGG", "LAG", "LEAD", "NTILE", "CUME_DIST", "PERCENT_RANK", "APPROX_COUNT_DISTINCT"]
+    {
+        *("COLLECT", "ARRAY_AGG", "LISTAGG", "JSON_OBJECTAGG", "JSON_ARRAYAGG", "APPROX_COUNT_DISTINCT", "PERCENTILE"),
+        *("STDDEV", "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VAR_POP", "VAR_SAMP", "FIRST_VALUE", "LAST_VALUE"),
+        *("LAG", "LEAD", "NTILE", "CUME_DIST", "PERCENT_RANK"),
+    }
 )
 _TRIMS = {"BOTH": "TRIM", "LEADING": "LTRIM", "TRAILING": "RTRIM"}
-
-# Calls that are not in the registry because their form is not a list of values; for the docs and the closest name.
-FORMS = {
-    "CAST": ("CAST(value AS type)", "The value as another type; an error if it cannot be"),
-    "TRY_CAST": ("TRY_CAST(value AS type)", "The value as another type; NULL if it cannot be"),
-    "EXTRACT": ("EXTRACT(unit FROM time)", "A part of a date, a time or an interval"),
-    "FLOOR": ("FLOOR(time TO unit)", "The start of the unit that holds the time; a week starts on Sunday"),
-    "CEIL": ("CEIL(time TO unit)", "The time, if it is the start of a unit, else the start of the next one"),
-    "TIMESTAMPADD": ("TIMESTAMPADD(unit, n, time)", "The time so many units later"),
-    "TIMESTAMPDIFF": ("TIMESTAMPDIFF(unit, a, b)", "The whole units from a to b"),
-    "MOD": ("MOD(a, b)", "The same as a % b"),
-    "JSON_VALUE": ("JSON_VALUE(json, path [RETURNING type] [… ON EMPTY] [… ON ERROR])", "A scalar in a JSON text"),
-    "JSON_QUERY": (
-        "JSON_QUERY(json, path [WITH WRAPPER] [… ON EMPTY] [… ON ERROR])",
-        "An object or array in a JSON text",
-    ),
-    "JSON_EXISTS": ("JSON_EXISTS(json, path [… ON ERROR])", "Whether a path leads to a value"),
-    "JSON_OBJECT": ("JSON_OBJECT('key' VALUE value, … [ABSENT ON NULL])", "A JSON object as text"),
-    "JSON_ARRAY": ("JSON_ARRAY(value, … [NULL ON NULL])", "A JSON array as text"),
-}
 
 
 def _call(compiler: Compiler, node: exp.Anonymous) -> Expr:

@@ -26,7 +26,7 @@ def constant(sql: str, sql_type: SqlType, text: str, literal: str | int | None =
     return Expr(sql, sql_type.as_nullable(False), frozenset(), text, literal=literal)
 
 
-def _literal(compiler: Compiler, node: exp.Literal) -> Expr:
+def _literal(_: Compiler, node: exp.Literal) -> Expr:
     if node.is_string:
         value = str(node.this)
         return constant(quoted_text(value), t.STRING, "'" + value.replace("'", "''") + "'", value)
@@ -66,20 +66,20 @@ def _decimal(text: str, sign: str) -> Expr:
     return constant(f"CAST({sign}{whole or '0'}.{fraction}BD AS {sql_type.spark()})", sql_type, sign + text)
 
 
-def _boolean(compiler: Compiler, node: exp.Boolean) -> Expr:
+def _boolean(_: Compiler, node: exp.Boolean) -> Expr:
     word = "true" if node.this else "false"
     return constant(word, t.BOOLEAN, word.upper(), bool(node.this))
 
 
-def _null(compiler: Compiler, node: exp.Null) -> Expr:
+def _null(_: Compiler, __: exp.Null) -> Expr:
     return Expr("NULL", t.NULL, frozenset(), "NULL")
 
 
-def _hexadecimal(compiler: Compiler, node: exp.HexString) -> Expr:
+def _hexadecimal(_: Compiler, node: exp.HexString) -> Expr:
     return constant(f"X'{node.this}'", t.BYTES, f"X'{node.this}'")
 
 
-def _interval(compiler: Compiler, node: exp.Interval) -> Expr:
+def _interval(_: Compiler, node: exp.Interval) -> Expr:
     unit, amount = interval_amount(node)
     sign, size = ("-" if amount < 0 else ""), abs(amount)
     words = " TO ".join(part.name for part in node.args["unit"].find_all(exp.Var))

@@ -2,9 +2,9 @@
 
 What Spark's own cast does differently, and is done here as Flink does it: '12.7' is 12 as an INT; TRUE is 'TRUE';
 a TIMESTAMP(3) is written with three digits; a text with a time zone is no TIMESTAMP; a TIME is an INT; a CHAR(5) has
-five characters; '[a, NULL]', '{k=v}' and '(1, x)' are the texts of nested values. Two things are stricter than in Flink:
-a number that does not fit its type is an error in CAST (Flink wraps whole numbers around, and makes a decimal NULL).
-Two are wider: a text with 'T' between date and time is a TIMESTAMP, and blanks around a text are ignored.
+five characters; '[a, NULL]', '{k=v}' and '(1, x)' are the texts of nested values. One thing is stricter than in
+Flink: a number that does not fit its type is an error in CAST (Flink wraps whole numbers around, and makes a decimal
+NULL). Two are wider: a text with 'T' between date and time is a TIMESTAMP, and blanks around a text are ignored.
 """
 
 from __future__ import annotations
@@ -173,7 +173,8 @@ def _moment_to_moment(job: _Job) -> str:
 
 
 def _array(job: _Job) -> str:
-    assert job.source.element is not None and job.target.element is not None
+    assert job.source.element is not None
+    assert job.target.element is not None
     variable = lambda_name(job.depth)
     inner = job.inner(variable, job.source.element, job.target.element)
     if inner in (variable, f"{job.word}({variable} AS {job.target.element.spark()})"):
@@ -182,8 +183,10 @@ def _array(job: _Job) -> str:
 
 
 def _map(job: _Job) -> str:
-    assert job.source.key is not None and job.target.key is not None
-    assert job.source.element is not None and job.target.element is not None
+    assert job.source.key is not None
+    assert job.target.key is not None
+    assert job.source.element is not None
+    assert job.target.element is not None
     entry = lambda_name(job.depth)
     key = job.inner(f"{entry}.key", job.source.key, job.target.key)
     value = job.inner(f"{entry}.value", job.source.element, job.target.element)

@@ -55,7 +55,8 @@ def _join(args: Sequence[Expr]) -> str:
 
 def _entries(args: Sequence[Expr]) -> SqlType:
     t = args[0].type
-    assert t.key is not None and t.element is not None
+    assert t.key is not None
+    assert t.element is not None
     return SqlType("ARRAY", element=SqlType("ROW", fields=(Field("key", t.key), Field("value", t.element))))
 
 

@@ -1,8 +1,8 @@
 """Which values may be compared, and as what.
 
-Numbers meet in the wider type (FLOAT, DOUBLE and a mix of them with exact numbers: DOUBLE); a text meets a DATE, TIME or
-TIMESTAMP as that type; a TIMESTAMP meets a TIMESTAMP_LTZ as an instant in the session's time zone. A text and a number
-do not meet: Flink refuses = and <> between them, and here the other comparisons are refused as well.
+Numbers meet in the wider type (FLOAT, DOUBLE and a mix of them with exact numbers: DOUBLE); a text meets a DATE, a TIME
+or a TIMESTAMP as that type; a TIMESTAMP meets a TIMESTAMP_LTZ as an instant in the session's time zone. A text and a
+number do not meet: Flink refuses = and <> between them, and here the other comparisons are refused as well.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The SQL/JSON functions. Their clauses arrive as `Clauses`; everything else about them is here.
 
 A document is read with get_json_object, which is quick; only where its answer is ambiguous (a text that looks like an
-object) the document is parsed as a VARIANT. As in Flink, a path without a mode is strict; where nothing is found, or not
-the right kind of value, or the document is none, ON ERROR says what happens in strict mode and ON EMPTY in lax mode.
+object) the document is parsed as a VARIANT. As in Flink, a path without a mode is strict; where nothing is found, or
+not the right kind of value, or the document is none, ON ERROR says what happens in strict mode and ON EMPTY in lax.
 Differences from Flink: a value that is not of the type after RETURNING is treated in the same way (Flink fails), and a
 number like 1e3 is written 1000.0.
 """
@@ -18,6 +18,7 @@ from headwater.sql.functions.casts import cast
 from headwater.sql.functions.json_path import JsonPath, parse_path
 from headwater.sql.functions.json_text import json_text
 from headwater.sql.functions.spark_sql import Refused, combine, evaluated_once, quoted_text
+from headwater.sql.functions.type_rules import common_type
 from headwater.sql.types import BOOLEAN, STRING, SqlType
 
 __all__ = ["JSON_FUNCTIONS", "JSON_MAKERS", "Clauses", "is_json"]
@@ -102,7 +103,7 @@ def _value(arguments: Sequence[Expr], clauses: Clauses) -> Expr:
     if target.name not in _RETURNING:
         raise Refused(f"JSON_VALUE cannot return {target}", hint=f"It returns {', '.join(_RETURNING)}.")
     for clause, default in clauses.defaults.items():
-        if default.type.name not in {target.name, "NULL"} and target.name != "STRING":
+        if target.name != "STRING" and common_type(default.type, target) != target:
             raise Refused(f"The DEFAULT of {clause.replace('_', ' ')} must be {target}, not {default.type}")
 
     def instead(clause: str) -> str:

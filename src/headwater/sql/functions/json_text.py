@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headwater.plan.expression import Expr
 from headwater.sql.functions.registry import fn
-from headwater.sql.functions.spark_sql import Refused
+from headwater.sql.functions.spark_sql import Refused, quoted_text
 from headwater.sql.types import SqlType
 
 __all__ = ["JSON_TEXTS", "json_text"]
@@ -19,8 +21,9 @@ def json_text(value: Expr, index: int = 0) -> str:
     refused = _refused_part(value.type)
     if refused is not None:
         raise Refused(f"A value of type {refused} has no JSON form", hint="CAST it to STRING.", argument=index)
-    fraction = "SSS" if _precision(value.type) <= 3 else "SSSSSS"
-    moment = f"yyyy-MM-dd''T''HH:mm:ss.{fraction}".replace("''", "\\'")
+    precision = _precision(value.type)
+    fraction = "" if precision == 0 else ".SSS" if precision <= 3 else ".SSSSSS"
+    moment = f"yyyy-MM-dd''T''HH:mm:ss{fraction}".replace("''", "\\'")
     options = (
         f"map('ignoreNullFields', 'false', 'timeZone', 'UTC', 'timestampNTZFormat', '{moment}', "
         f"'timestampFormat', '{moment}XXX')"
@@ -42,10 +45,25 @@ def _precision(t: SqlType) -> int:
     return max((t.precision or 0 if t.name.startswith("TIMESTAMP") else 0), *map(_precision, parts), 0)
 
 
+def _quoted(args: Sequence[Expr]) -> str:
+    """Flink escapes the slash too."""
+    escaped = quoted_text("\\/")
+    return f"replace({json_text(args[0])}, '/', {escaped})"
+
+
+def _unquoted(args: Sequence[Expr]) -> str:
+    """What is no JSON text stays as it is."""
+    text = args[0].sql
+    read = f"get_json_object({text}, '$')"
+    return f"CASE WHEN {text} RLIKE '^\".*\"$' AND {read} IS NOT NULL THEN {read} ELSE {text} END"
+
+
 JSON_TEXTS = (
     fn(
         "JSON_STRING(ANY) -> STRING",
         lambda a: json_text(a[0]),
         "The value as JSON; a row is an object, an array an array",
     ),
+    fn("JSON_QUOTE(STRING) -> STRING", _quoted, "The text as a JSON text, with quotes around it"),
+    fn("JSON_UNQUOTE(STRING) -> STRING", _unquoted, "The text that a JSON text stands for"),
 )

@@ -53,7 +53,7 @@ KINDS: dict[str, Kind] = {
     "TEMPORAL": Kind("DATE, TIME, TIMESTAMP or TIMESTAMP_LTZ", is_temporal),
     "INTERVAL": Kind("an INTERVAL", is_interval),
     "ARRAY": Kind("an ARRAY", _named("ARRAY")),
-    "MAP": Kind("a MAP", _named("MAP", "MULTISET")),
+    "MAP": Kind("a MAP", _named("MAP")),
     "ROW": Kind("a ROW", _named("ROW")),
-    "ANY": Kind("any value", lambda v: True),
+    "ANY": Kind("any value", lambda _: True),
 }

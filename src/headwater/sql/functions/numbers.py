@@ -31,7 +31,8 @@ def _rounded_type(args: Sequence[Expr]) -> SqlType:
     t = args[0].type
     if t.name != "DECIMAL":
         return t
-    assert t.precision is not None and t.scale is not None
+    assert t.precision is not None
+    assert t.scale is not None
     digits = _digits(args)
     if digits >= t.scale:
         return t
@@ -89,7 +90,8 @@ def _logarithm(spark: str) -> str:
 
 
 def _log_to_base(args: Sequence[Expr]) -> str:
-    return f"(ln({args[1].sql}) / ln({args[0].sql}))"
+    base, value = (_logarithm("ln").replace("{0}", argument.sql) for argument in args)
+    return f"({value} / {base})"
 
 
 def _random_integer(args: Sequence[Expr]) -> str:
@@ -126,7 +128,7 @@ def _of_double() -> tuple[Function, ...]:
 
 NUMBERS = (
     *_of_double(),
-    fn("LOG(DOUBLE, DOUBLE) -> DOUBLE?", _log_to_base, "The logarithm of the second number to the base of the first"),
+    fn("LOG(DOUBLE, DOUBLE) -> DOUBLE", _log_to_base, "The logarithm of the second number to the base of the first"),
     fn("POWER(DOUBLE, DOUBLE) -> DOUBLE", "power({0}, {1})", "The first number to the power of the second"),
     fn("ATAN2(DOUBLE, DOUBLE) -> DOUBLE", "atan2({0}, {1})", "The angle of the point (y, x)"),
     fn("ABS(NUMERIC) -> NUMERIC", "abs({0})", "The number without its sign", result=_same),

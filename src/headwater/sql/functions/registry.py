@@ -4,8 +4,8 @@
 
 The signature names the kinds of its arguments (see `kinds`), `[, …]` around optional ones and `…` behind one that may
 be repeated. The result is NULL if an argument is; a mark behind the result says otherwise: `?` it may be NULL for other
-reasons, `!` it never is, `*` only if all arguments are, `=` as the `result` rule says. The SQL is a template over the arguments, or a function of them. One name may have several
-signatures; the first that takes the arguments is used.
+reasons, `!` it never is, `*` only if all arguments are, `=` as the `result` rule says. The SQL is a template over the
+arguments, or a function of them. One name may have several signatures; the first that takes the arguments is used.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ class Function:
         bindings = self.signature.bind(arguments)
         values = [convert(a, kind) if kind else a for a, kind in zip(arguments, bindings.targets, strict=True)]
         sql_type = self._result(values, bindings)
+        if sql_type.name == "NULL":
+            raise Refused(f"{self.name} of NULL alone has no type", hint="Write CAST(NULL AS INT), for example.")
         body = self.render if callable(self.render) else _template(self.render)
         once = isinstance(self.render, str) and all(self.render.count(f"{{{i}}}") < 2 for i in range(len(values)))
         sql = body(values) if once else evaluated_once(values, body)
@@ -61,10 +63,10 @@ class Function:
 # What the mark behind a result means.
 _NULLABLE: dict[str, Callable[[SqlType, Sequence[Expr]], bool]] = {
     "": lambda _, values: any(v.type.nullable for v in values),
-    "?": lambda _, values: True,
-    "!": lambda _, values: False,
+    "?": lambda *_: True,
+    "!": lambda *_: False,
     "*": lambda _, values: all(v.type.nullable for v in values),
-    "=": lambda result, values: result.nullable,
+    "=": lambda result, _: result.nullable,
 }
 
 

@@ -1,4 +1,4 @@
-"""Signatures as text: `ARRAY_CONTAINS(ARRAY<T>, T) -> BOOLEAN`, read once and then asked whether they take arguments."""
+"""Signatures as text: `ARRAY_CONTAINS(ARRAY<T>, T) -> BOOLEAN`, read once, then asked what they take."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ __all__ = ["Bindings", "Signature", "parse_signature"]
 _FORM = re.compile(r"(?P<name>\w+)\((?P<arguments>.*)\) -> (?P<result>[^?!*=]+)(?P<nullness>[?!*=]?)")
 _VARIABLES = ("T", "K", "V")
 _MANY = 1000
-_RESULTS = {
-    name: getattr(types, name)
-    for name in ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "STRING", "BYTES", "DATE")
-}
+_PLAIN = (types.BOOLEAN, types.INT, types.BIGINT, types.DOUBLE, types.STRING, types.BYTES, types.DATE)
+_RESULTS = {kind.name: kind for kind in _PLAIN}
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ class Signature:
         variables: dict[str, SqlType] = {}
         for index, argument in enumerate(arguments):
             _matches(self.parameter(index).kind, argument.type, variables)
-        targets = tuple(_target(self.parameter(i).kind, a.type, variables) for i, a in enumerate(arguments))
+        targets = tuple(_target(self.parameter(index).kind, variables) for index in range(len(arguments)))
         return Bindings(variables, targets)
 
     def result_type(self, bindings: Bindings) -> SqlType:
@@ -102,7 +100,7 @@ def _matches(kind: str, actual: SqlType, variables: dict[str, SqlType]) -> bool:
     return KINDS[kind].accepts(actual)
 
 
-def _target(kind: str, actual: SqlType, variables: dict[str, SqlType]) -> SqlType | None:
+def _target(kind: str, variables: dict[str, SqlType]) -> SqlType | None:
     if kind in KINDS:
         return KINDS[kind].becomes
     target = _type(kind, variables)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from headwater.plan.expression import Expr
 from headwater.sql.functions.registry import Render, fn
+from headwater.sql.functions.spark_sql import quoted_text
 
 __all__ = ["STRINGS"]
+
+_META = re.compile(r"[\\^$.|?*+()\[\]{}]")
 
 
 def _pad(spark: str) -> Render:
@@ -62,17 +67,29 @@ def _trim(side: str) -> Render:
     return render
 
 
+def _as_regex(separator: Expr) -> str:
+    """A separator is plain text; Spark's split takes a regular expression."""
+    if isinstance(separator.literal, str):
+        return quoted_text(_META.sub(r"\\\g<0>", separator.literal))
+    start, end, inner = (quoted_text(text) for text in ("\\Q", "\\E", "\\E\\\\E\\Q"))
+    return f"concat({start}, replace({separator.sql}, {end}, {inner}), {end})"
+
+
 def _split_index(args: Sequence[Expr]) -> str:
-    """Parts count from 0. The separator is plain text; an empty one gives NULL."""
-    separator = args[1].sql if args[1].type.is_string else f"chr({args[1].sql})"
-    pattern = f"concat('\\\\Q', nullif({separator}, ''), '\\\\E')"
-    return f"get(split({args[0].sql}, {pattern}), {args[2].sql})"
+    """Parts count from 0; an empty separator gives NULL."""
+    code = args[1].type.is_integer
+    separator = replace(args[1], sql=f"chr({args[1].sql})", literal=None) if code else args[1]
+    if separator.literal == "":
+        return "CAST(NULL AS STRING)"
+    part = f"get(split({args[0].sql}, {_as_regex(separator)}), {args[2].sql})"
+    return part if separator.literal is not None else f"CASE WHEN {separator.sql} <> '' THEN {part} END"
 
 
 def _split(args: Sequence[Expr]) -> str:
-    """The separator is plain text; an empty one splits into characters."""
-    separator = args[1].sql
-    return f"split({args[0].sql}, CASE WHEN {separator} = '' THEN '' ELSE concat('\\\\Q', {separator}, '\\\\E') END)"
+    """An empty separator splits into characters."""
+    if args[1].literal is not None:
+        return f"split({args[0].sql}, {_as_regex(args[1])})"
+    return f"split({args[0].sql}, CASE WHEN {args[1].sql} = '' THEN '' ELSE {_as_regex(args[1])} END)"
 
 
 def _initcap(args: Sequence[Expr]) -> str:
@@ -91,9 +108,10 @@ STRINGS = (
     fn("CHARACTER_LENGTH(STRING) -> INT", "char_length({0})", "The number of characters"),
     fn("CONCAT(STRING…) -> STRING", "concat({*})", "The texts joined; NULL if one of them is"),
     fn(
-        "CONCAT_WS(STRING [, STRING…]) -> STRING?",
+        "CONCAT_WS(STRING [, STRING…]) -> STRING=",
         "concat_ws({*})",
         "The texts after the first, joined by the first; skips NULLs",
+        result=lambda a: a[0].type,
     ),
     fn(
         "SUBSTRING(STRING, INT [, INT]) -> STRING?",

@@ -9,6 +9,7 @@ from headwater.sql.functions.moments import (
     as_utc,
     at_utc,
     ceil_to,
+    day_of,
     floor_to,
     micros_of,
     seconds_since_epoch,
@@ -155,23 +156,33 @@ def timestamp_diff(unit: str, start: Expr, end: Expr) -> Expr:
             hint="CAST both to TIMESTAMP or both to TIMESTAMP_LTZ.",
             argument=2,
         )
-    instants = kinds == {"TIMESTAMP_LTZ"}
-    if unit in _MONTHS:
-        first, last = ((as_utc(v.sql) if instants else _moment(v)) for v in (start, end))
-        sql = f"CAST(timestampdiff({unit}, {first}, {last}) AS INT)"
-    elif unit in MILLIS_OF:
-        millis = MILLIS_OF[unit] * 1000
-        if instants:
-            micros = f"(unix_micros({end.sql}) - unix_micros({start.sql}))"
-        else:
-            micros = micros_of(f"{_moment(end)} - {_moment(start)}")
-        sql = f"CAST({micros} DIV {millis}L AS INT)"
-    else:
+    if unit not in {*MILLIS_OF, *_MONTHS}:
         units = ", ".join((*MILLIS_OF, *_MONTHS))
         raise Refused(f"TIMESTAMPDIFF has no unit {unit}", hint=f"Units: {units}.", argument=0)
+    rule = _months_between if unit in _MONTHS else _time_between
+    sql = evaluated_once([start, end], lambda parts: rule(unit, *(_moment(part) for part in parts)))
     result = INT.as_nullable(start.type.nullable or end.type.nullable)
     return combine([start, end], sql, result, f"TIMESTAMPDIFF({unit}, {start.text}, {end.text})")
 
 
 def _moment(value: Expr) -> str:
+    """The value as a TIMESTAMP; an instant on the clock of UTC, so that no day is longer than another."""
+    if value.type.name == "TIMESTAMP_LTZ":
+        return as_utc(value.sql)
     return f"CAST({value.sql} AS TIMESTAMP_NTZ)" if value.type.name == "DATE" else value.sql
+
+
+def _time_between(unit: str, start: str, end: str) -> str:
+    return f"CAST({micros_of(f'{end} - {start}')} DIV {MILLIS_OF[unit] * 1000}L AS INT)"
+
+
+def _months_between(unit: str, start: str, end: str) -> str:
+    """From the last of a month a month reaches the last of the next, as in Flink."""
+
+    def months(first: str, last: str) -> str:
+        calendar = f"((year({last}) - year({first})) * 12 + month({last}) - month({first}))"
+        day = f"CAST(add_months(CAST({first} AS DATE), {calendar}) AS TIMESTAMP_NTZ)"
+        return f"({calendar} - if({day} + ({first} - {day_of(first)}) > {last}, 1, 0))"
+
+    forth, back = months(start, end), months(end, start)
+    return f"CAST(CASE WHEN {end} >= {start} THEN {forth} ELSE - {back} END DIV {_MONTHS[unit]} AS INT)"

@@ -1,4 +1,4 @@
-"""Dates and times: now, parts, formats, conversions. What needs a unit (EXTRACT, TIMESTAMPADD, …) is in `time_units`."""
+"""Dates and times: now, parts, formats, conversions. What needs a unit (EXTRACT, TIMESTAMPADD) is in `time_units`."""
 
 from __future__ import annotations
 

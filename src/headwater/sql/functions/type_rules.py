@@ -68,7 +68,8 @@ def as_decimal(t: SqlType) -> SqlType:
 
 def _digits(t: SqlType) -> tuple[int, int]:
     t = as_decimal(t)
-    assert t.precision is not None and t.scale is not None
+    assert t.precision is not None
+    assert t.scale is not None
     return t.precision, t.scale
 
 
@@ -165,7 +166,8 @@ def _common_nested(a: SqlType, b: SqlType) -> SqlType | None:
         return None
     if a.name == "ROW":
         return _common_row(a, b)
-    assert a.element is not None and b.element is not None
+    assert a.element is not None
+    assert b.element is not None
     element = common_type(a.element, b.element)
     key = common_type(a.key, b.key) if a.key is not None and b.key is not None else None
     if element is None or (key is None) != (a.key is None):

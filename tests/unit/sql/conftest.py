@@ -1,0 +1,22 @@
+"""One Spark for all tests of expressions, with the settings that their SQL relies on."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "spark: needs a local Spark session")
+
+
+@pytest.fixture(scope="session")
+def sql_spark() -> SparkSession:
+    from headwater.plan.expression import SPARK_SETTINGS
+    from headwater.runtime.spark import start_spark
+
+    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+    spark = start_spark("local[1]", settings).newSession()
+    for key, value in SPARK_SETTINGS.items():
+        spark.conf.set(key, value)
+    return spark
