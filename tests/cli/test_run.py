@@ -45,13 +45,13 @@ class Clicks:
     def __init__(self, broker: Broker, unique_topic: Callable[[str], str], directory: Path) -> None:
         self.servers = broker.bootstrap_servers
         self.input, self.output = unique_topic("clicks"), unique_topic("totals")
-        admin = AdminClient({"bootstrap.servers": self.servers})
+        admin = AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
         for made in admin.create_topics([NewTopic(self.input, 2), NewTopic(self.output, 1)]).values():
             made.result(30)
         (directory / "totals.sql").write_text(TABLES + COUNT, encoding="utf-8")
 
     def send(self, *values: str) -> None:
-        producer = Producer({"bootstrap.servers": self.servers})
+        producer = Producer({"bootstrap.servers": self.servers, "log_level": 0})
         for value in values:
             producer.produce(self.input, value.encode())
         assert producer.flush(30) == 0

@@ -136,6 +136,7 @@ def is_known(command: str) -> bool:
     return words[1] in names or words[1].startswith("--")
 
 
+@pytest.mark.timeout(600)
 def test_what_is_marked_to_run_runs(broker: Broker, topics: Callable[[list[str]], None]) -> None:
     """In one process, one after the other: Spark's JVM is started once."""
     marked = [block for page in PAGES for block in blocks(page, "python") if block.mark("run") is not None]
@@ -143,14 +144,15 @@ def test_what_is_marked_to_run_runs(broker: Broker, topics: Callable[[list[str]]
     topics([name for block in marked for name in re.findall(r"'topic' = '(\w+)'", block.text)])
     program = "\n".join(f"exec(compile({block.text!r}, {block.place!r}, 'exec'), {{}})" for block in marked)
     command = [sys.executable, "-c", program.replace(ADDRESS, broker.bootstrap_servers)]
-    done = subprocess.run(command, text=True, capture_output=True, timeout=200, check=False)
+    quick_start = {**os.environ, "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}  # a JVM that lives for seconds
+    done = subprocess.run(command, env=quick_start, text=True, capture_output=True, timeout=500, check=False)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture
 def topics(broker: Broker) -> Iterator[Callable[[list[str]], None]]:
     """Creates topics under the very names that the pages use, and deletes them afterwards."""
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, "log_level": 0})
     made: list[str] = []
 
     def create(names: list[str]) -> None:
