@@ -123,7 +123,7 @@ def shown(value: Any, kind: SqlType) -> str:
     if kind.name == "TIMESTAMP_LTZ":
         return moment(value.astimezone(dt.timezone.utc).replace(tzinfo=None)) + "Z"
     if kind.name == "TIME":
-        return moment(dt.datetime.min + dt.timedelta(milliseconds=value)).split(" ")[1]
+        return clock(value)
     if kind.name == "ARRAY":
         assert kind.element is not None
         return "[" + ", ".join(shown(item, kind.element) for item in value) + "]"
@@ -139,6 +139,12 @@ def shown(value: Any, kind: SqlType) -> str:
 
 def moment(value: dt.datetime) -> str:
     return re.sub(r"\.?0*$", "", value.isoformat(sep=" ", timespec="microseconds"))
+
+
+def clock(millis: int) -> str:
+    seconds, rest = divmod(millis, 1000)
+    text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return f"{text}.{rest:03}".rstrip("0") if rest else text
 
 
 def plain(value: Any) -> str:

@@ -57,14 +57,7 @@ class Compiler:
             raise self.error(at, refusal.fact, detail=refusal.detail, hint=refusal.hint) from None
 
     def error(self, node: exp.Expr, fact: str, *, detail: str = "", hint: str = "") -> SqlError:
-        return SqlError(fact, position=self._position(node), detail=detail, hint=hint)
-
-    def _position(self, node: exp.Expr) -> Position | None:
-        """The node's own place, else that of the first part of it that has one."""
-        for part in node.walk():
-            if "start" in part.meta:
-                return self.locate(part)
-        return self.locate(node)
+        return SqlError(fact, position=self.locate(node), detail=detail, hint=hint)
 
 
 def _described(node: exp.Expr) -> str:

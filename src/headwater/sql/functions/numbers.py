@@ -102,7 +102,7 @@ def _random_integer(args: Sequence[Expr]) -> str:
 _OF_DOUBLE = {
     "SQRT": ("sqrt({0})", "The square root"),
     "CBRT": ("cbrt({0})", "The cube root"),
-    "EXP": ("exp({0})", "e to that power"),
+    "EXP": ("exp({0})", "The number e to that power"),
     "LN": (_logarithm("ln"), "The natural logarithm"),
     "LOG": (_logarithm("ln"), "The natural logarithm"),
     "LOG10": (_logarithm("log10"), "The logarithm to base 10"),
@@ -147,7 +147,7 @@ NUMBERS = (
         result=_rounded_type,
     ),
     fn("TRUNCATE(NUMERIC [, INT']) -> NUMERIC", _truncate, "Cut off behind that digit", result=_rounded_type),
-    fn("PI() -> DOUBLE!", "pi()", "π"),
+    fn("PI() -> DOUBLE!", "pi()", "The number π"),
     fn("E() -> DOUBLE!", "e()", "Euler's number"),
     fn(
         "RAND([INT']) -> DOUBLE!",

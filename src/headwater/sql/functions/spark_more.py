@@ -54,7 +54,7 @@ _TEXTS = (
     fn("CONV(STRING, INT, INT) -> STRING?", "conv({0}, {1}, {2})", "A number's text from one base to another"),
 )
 _NUMBERS = (
-    fn("EXPM1(DOUBLE) -> DOUBLE", "expm1({0})", "e to that power, minus 1"),
+    fn("EXPM1(DOUBLE) -> DOUBLE", "expm1({0})", "The number e to that power, minus 1"),
     fn("LOG1P(DOUBLE) -> DOUBLE?", "log1p({0})", "The natural logarithm of 1 plus the number"),
     fn("HYPOT(DOUBLE, DOUBLE) -> DOUBLE", "hypot({0}, {1})", "The length of the vector"),
     fn("RINT(DOUBLE) -> DOUBLE", "rint({0})", "The nearest whole number"),
