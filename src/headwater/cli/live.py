@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -75,16 +76,16 @@ def _note(reading: Reading) -> Text:
 
 def job_table(readings: Sequence[Reading], wide: bool) -> Table:
     table = Table(box=box.SIMPLE_HEAD, header_style="dim", pad_edge=False, padding=(0, 1), collapse_padding=not wide)
-    table.add_column("job", overflow="ellipsis")
+    table.add_column("job", overflow="ellipsis", no_wrap=wide)
     table.add_column("status", no_wrap=True)
     numbers = ["rows in", "/s", "rows out", "/s", "lag", "batch", *(["batches"] if wide else []), "state"]
     for name in numbers:
         table.add_column(name, justify="right", no_wrap=True)
     origins = wide and any(reading.origin for reading in readings)
     if origins:
-        table.add_column("from", style="dim", no_wrap=True, overflow="ellipsis")
+        table.add_column("from", style="dim", overflow="ellipsis")
     for reading in readings:
-        table.add_row(*_cells(reading, wide), *([Text(reading.origin)] if origins else []))
+        table.add_row(*_cells(reading, wide), *([Text(Path(reading.origin).name)] if origins else []))
     return table
 
 

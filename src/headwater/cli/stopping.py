@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import termios
 import threading
 from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from signal import _HANDLER
@@ -18,6 +19,7 @@ __all__ = ["Stop", "in_background"]
 T = TypeVar("T")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_LOCAL_FLAGS = 3  # where termios keeps them
 _SHOW_CURSOR = "\x1b[?25h\n"
 
 
@@ -28,17 +30,21 @@ class Stop:
     def __init__(self) -> None:
         self.requested = False
         self._before: dict[signal.Signals, _HANDLER] = {}
+        self._terminal: list[Any] | None = None
 
     def __enter__(self) -> Stop:
         self._before = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
+        self._terminal = _without_echo()
         return self
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+        _restore(self._terminal)
 
     def _on_signal(self, number: int, _: FrameType | None) -> None:
         if self.requested:
+            _restore(self._terminal)
             _leave_at_once(128 + number)
         self.requested = True
 
@@ -49,6 +55,22 @@ def _leave_at_once(code: int) -> None:
         sys.stderr.write(_SHOW_CURSOR)
         sys.stderr.flush()
     os._exit(code)
+
+
+def _without_echo() -> list[Any] | None:
+    """Keep the terminal from writing '^C' into whatever is drawn on it; its settings before, if there is one."""
+    if not sys.stdin.isatty():
+        return None
+    before: list[Any] = termios.tcgetattr(sys.stdin)
+    after = list(before)
+    after[_LOCAL_FLAGS] = after[_LOCAL_FLAGS] & ~termios.ECHOCTL
+    termios.tcsetattr(sys.stdin, termios.TCSANOW, after)
+    return before
+
+
+def _restore(settings: list[Any] | None) -> None:
+    if settings is not None:
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, settings)
 
 
 def in_background(action: Callable[[], T], while_waiting: Callable[[], None] = lambda: None) -> T:
