@@ -94,7 +94,7 @@ class Catalog:
             return table
         if "connector" in options:
             raise SqlError("An OPTIONS hint cannot change the 'connector' of a table.", position=position)
-        hinted = {key: position for key in options} if position is not None else {}
+        hinted = dict.fromkeys(options, position) if position is not None else {}
         changed = replace(table, option_positions={**table.option_positions, **hinted})
         return _checked(changed, table.connector, {**table.raw_options, **options}, [])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from headwater.options.base import Option
 from headwater.options.problems import Problem
@@ -60,7 +60,7 @@ class Connector:
     accepts: Accepts | None = None
     metadata: tuple[MetadataKey, ...] = ()
     # Options of other connectors that people bring along, and why there is no such thing here.
-    not_here: Mapping[str, str] = {}
+    not_here: ClassVar[Mapping[str, str]] = {}
 
     def more_options(self, given: Mapping[str, str]) -> tuple[Option, ...]:
         """Options that exist because of what is given, such as those of a format."""

@@ -60,9 +60,11 @@ class AvroFormat:
             "avroSchema": dumps(_wrapped(schema.record([by_name[w] for w in wanted]))),
         }
         return Decoder(
-            parsed=once(f"from_avro({payload}, {text(dumps(_wrapped(schema.record(fields))))}, {options_map(reader)}).row"),
+            parsed=once(
+                f"from_avro({payload}, {text(dumps(_wrapped(schema.record(fields))))}, {options_map(reader)}).row"
+            ),
             columns=tuple(in_column_type(field(alias, w), by_name[w].type) for w in wanted),
-            error=f"IF({alias} IS NULL, 'Failed to deserialize Avro record: the bytes are not what the table says.', NULL)",
+            error=f"IF({alias} IS NULL, 'Failed to deserialize Avro record: it is not what the table says.', NULL)",
         )
 
     def encoder(self, fields: Sequence[FormatField], columns: Sequence[str], options: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """A table's Avro schema, as Flink's AvroSchemaConverter derives it, and how Spark's values fit it.
 
-The schema given to Spark differs from Flink's where only names and logical types do, which never are in a message: Spark
-reads a local-timestamp-millis as TIMESTAMP_NTZ, and a plain int as the milliseconds of a TIME.
+The schema given to Spark differs from Flink's where only logical types do, which never are in a message: Spark reads a
+local-timestamp-millis as TIMESTAMP_NTZ, and a plain int as the milliseconds of a TIME.
 """
 
 from __future__ import annotations

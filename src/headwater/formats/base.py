@@ -1,7 +1,7 @@
 """What a format is to the rest of Headwater: options, a changelog mode, and Spark SQL text in both directions.
 
-A format never sees Spark or Kafka. It answers with Spark SQL expressions, so that decoding and encoding run as the JVM's
-own generated code, column by column, and only for the columns a query asks for.
+A format never sees Spark or Kafka. It answers with Spark SQL expressions, so that decoding and encoding run as the
+JVM's own generated code, column by column, and only for the columns a query asks for.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Decoder:
 class Format(Protocol):
     """One value of 'format', 'key.format' or 'value.format'.
 
-    The SQL is made for a session with `spark.sql.ansi.enabled` and `spark.sql.caseSensitive`; its time zone does not matter.
+    The SQL is for a session with `spark.sql.ansi.enabled` and `spark.sql.caseSensitive`; its time zone does not matter.
     """
 
     identifier: str

@@ -1,7 +1,7 @@
 """Lines → rows as Spark SQL: `from_csv` finds the tokens, and each wanted column converts its own.
 
-Spark's parser fills `_bad` where a line has another number of columns than the table. Only then they are counted: a marker
-put behind the line is found again as the token after the last one.
+Spark's parser fills `_bad` where a line has another number of columns than the table. Only then they are counted: a
+marker put behind the line is found again as the token after the last one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class _Line:
         if self._dialect.ignore_errors:
             return replace(decoder, skip=f"CASE {' '.join(line)} END IS NOT NULL")
         broken = [self._broken(i, token) for i, token in zip(positions, tokens, strict=True)]
-        return replace(decoder, error=f"CASE {' '.join(line + [b for b in broken if b])} END")
+        error = (f"{self._alias}_error", once(f"CASE {' '.join(line + [b for b in broken if b])} END"))
+        return replace(decoder, error=error[0], after=(*decoder.after, error))
 
     def _before(self) -> tuple[tuple[str, str], ...]:
         line = _protected(_first_line(_uncommented(self._raw, self._dialect), self._dialect), self._dialect)
@@ -57,12 +58,12 @@ class _Line:
         """The line with its marker, where it may be needed; and the text of every wanted column."""
         doubtful = self._bad
         if self._dialect.quote is not None:
-            doubtful = f"{doubtful} OR contains({self._text}, {text(self._dialect.quote)})"
+            doubtful = f"{doubtful} OR {self._odd_quotes(self._dialect.quote)}"
         tokens = ", ".join(f"'c{i}', {self._token(i)}" for i in positions)
         return (
             (self._marked, f"IF({doubtful}, {self._with_marker()}, NULL)"),
             (self._count, self._columns_found()),
-            (self._tokens, f"named_struct({tokens})"),
+            (self._tokens, once(f"named_struct({tokens})")),
         )
 
     def _parsed(self) -> str:
@@ -97,10 +98,8 @@ class _Line:
         expected, count, found = len(self._fields), self._count, []
         found.append((f"{self._alias} IS NULL OR {self._text} = ''", "'The message is empty.'"))
         if self._dialect.quote is not None:
-            quote = text(self._dialect.quote)
-            odd = f"length(regexp_replace({self._text}, {text(f'[^{_in_class(self._dialect.quote)}]')}, '')) % 2 = 1"
-            unclosed = f"contains({self._text}, {quote}) AND {odd} AND {count} < 0"
-            found.append((f"{unclosed} AND {self._unclosed()}", "'Missing closing quote for value.'"))
+            unclosed = f"{self._odd_quotes(self._dialect.quote)} AND {count} < 0 AND {self._unclosed()}"
+            found.append((unclosed, "'Missing closing quote for value.'"))
         if not self._dialect.ignore_extra:
             extra = f"{self._bad} AND ({count} < 0 OR {count} > {expected})"
             if self._dialect.trailing_delimiter:
@@ -110,6 +109,11 @@ class _Line:
             sentence = f"concat({text(f'Row length mismatch. {expected} fields expected but was ')}, {count}, '.')"
             found.append((f"{self._bad} AND {count} >= 0 AND {count} < {expected}", sentence))
         return [*found, (f"NOT is_valid_utf8(CAST({self._payload} AS STRING))", "'It is not UTF-8.'")]
+
+    def _odd_quotes(self, quote: str) -> str:
+        others = text(f"[^{_in_class(quote)}]")
+        odd = f"length(regexp_replace({self._text}, {others}, '')) % 2 = 1"
+        return f"(contains({self._text}, {text(quote)}) AND {odd})"
 
     def _unclosed(self) -> str:
         """The marker is then no token of its own, but the end of one."""

@@ -28,7 +28,7 @@ class JsonFormat:
         Option(
             "ignore-parse-errors",
             BOOL,
-            "Whether a field that cannot be read is NULL and a message that is no JSON is skipped, instead of an error.",
+            "Whether a field that cannot be read is NULL and a message that is no JSON is skipped: no errors.",
             False,
         ),
         Option(

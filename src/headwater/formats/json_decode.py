@@ -1,8 +1,8 @@
 """JSON → rows as Spark SQL.
 
-A message is parsed once, by `from_json` with exactly the wanted fields. Spark's parser is strict where Flink's is not (a
-number in quotes, a fraction for an INT); it then fills `_bad`, and only such a message is parsed again, field by field and
-with text for every leaf, which is converted as Flink does. What is still NULL then, but has text, is an error.
+A message is parsed once, by `from_json` with exactly the wanted fields. Spark's parser is strict where Flink's is not
+(a number in quotes, a fraction for an INT); it then fills `_bad`, and only such a message is parsed again, with text
+for every leaf, which is converted as Flink does. What is still NULL then, but has text, is an error.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ _PARSER = {
 }
 
 
+_SEVERAL_ROWS = "A JSON array at top level holds several rows, which is not supported yet."
+
+
 def json_decoder(payload: str, alias: str, wanted: Sequence[FormatField], options: Mapping[str, Any]) -> Decoder:
     return _Message(payload, alias, wanted, options).decoder()
 
@@ -45,7 +48,7 @@ class _Message:
         return Decoder(
             parsed=once(self._parse(FAST, self._wanted)),
             columns=tuple(self._column(f) for f in self._wanted),
-            error=None if self._ignore_errors else self._error(),
+            error=None if self._ignore_errors else f"{self._alias}_error",
             skip=self._skip(),
             before=((self._text, text_of(self._payload)),),
             after=self._after(),
@@ -54,8 +57,9 @@ class _Message:
     def _after(self) -> tuple[tuple[str, str], ...]:
         """Only a message that Spark found bad is parsed again."""
         fields = [f for f in self._wanted if not f.type.is_string]
-        again = f"IF({self._is_bad}, {self._parse(LENIENT, fields)}, NULL)"
-        return ((f"{self._alias}_again", again),) if fields else ()
+        again = once(f"IF({self._is_bad}, {self._parse(LENIENT, fields)}, NULL)")
+        names = [(f"{self._alias}_again", again)] if fields else []
+        return (*names, *([] if self._ignore_errors else [(f"{self._alias}_error", once(self._error()))]))
 
     def _parse(self, leaves: Leaves, fields: Sequence[FormatField]) -> str:
         members = [f"{name(f.name)} {leaves.schema(f.type)}" for f in fields]
@@ -93,8 +97,7 @@ class _Message:
         good = [f"WHEN {broken} THEN {_report(f, shown)}" for f in self._wanted for broken, shown in self._misread(f)]
         good += self._missing()
         bad = [
-            f"WHEN startswith(ltrim({self._text}), '[') THEN 'A JSON array at top level holds several rows, which is not "
-            "supported yet.'",
+            f"WHEN startswith(ltrim({self._text}), '[') THEN {text(_SEVERAL_ROWS)}",
             f"WHEN {self._no_object()} THEN 'It is not a JSON object.'",
             *(self._lenient_error(f) for f in self._wanted if not f.type.is_string),
             *self._missing(),

@@ -16,8 +16,8 @@ __all__ = ["json_encoder"]
 
 
 def json_encoder(fields: Sequence[FormatField], columns: Sequence[str], options: Mapping[str, Any]) -> str:
-    writer = _Writer(options)
-    return f"CAST({writer.object([(f.name, f.type, column) for f, column in zip(fields, columns, strict=True)])} AS BINARY)"
+    members = [(f.name, f.type, column) for f, column in zip(fields, columns, strict=True)]
+    return f"CAST({_Writer(options).object(members)} AS BINARY)"
 
 
 class _Writer:
@@ -31,9 +31,10 @@ class _Writer:
         """A JSON object as STRING."""
         if not any(_has_decimal(kind) for _, kind, _ in members):
             return self._to_json(members)
+        runs = [(decimal, list(run)) for decimal, run in groupby(members, key=lambda m: _has_decimal(m[1]))]
         parts = []
-        for decimal, run in groupby(members, key=lambda m: _has_decimal(m[1])):
-            parts += [self._member(*m) for m in run] if decimal else [_inner(self._to_json(list(run)))]
+        for decimal, run in runs:
+            parts += [self._member(*m) for m in run] if decimal else [_inner(self._to_json(run))]
         return f"concat('{{', concat_ws(',', {', '.join(parts)}), '}}')"
 
     def _to_json(self, members: Sequence[tuple[str, SqlType, str]]) -> str:

@@ -126,14 +126,14 @@ def _reversed(data: str, size: int) -> str:
 
 
 # Java writes and reads a replacement where a character set lacks a character; Spark would stop.
-_LAST = {"US-ASCII": 0x7F, "ISO-8859-1": 0xFF}
+_UNMAPPABLE = {"US-ASCII": "[^\\x00-\\x7f]", "ISO-8859-1": "[^\\x00-\\xff]"}
 
 
 def _encoded_text(value: str, charset: str) -> str:
     if charset == "UTF-8":
         return f"CAST({value} AS BINARY)"
-    if charset in _LAST:
-        value = f"regexp_replace({value}, {text(f'[^{chr(92)}x00-{chr(92)}x{_LAST[charset]:x}]')}, '?')"
+    if charset in _UNMAPPABLE:
+        value = f"regexp_replace({value}, {text(_UNMAPPABLE[charset])}, '?')"
     return f"encode({value}, {text(charset)})"
 
 
@@ -141,5 +141,5 @@ def _decoded_text(data: str, charset: str) -> str:
     if charset == "UTF-8":
         return f"CAST({data} AS STRING)"
     if charset == "US-ASCII":
-        return f"regexp_replace(decode({data}, 'ISO-8859-1'), {text('[^' + chr(92) + 'x00-' + chr(92) + 'x7f]')}, '\\ufffd')"
+        return f"regexp_replace(decode({data}, 'ISO-8859-1'), {text(_UNMAPPABLE[charset])}, '\\ufffd')"
     return f"decode({data}, {text(charset)})"

@@ -35,5 +35,5 @@ def once(expression: str) -> str:
 
 def text_of(payload: str) -> str:
     """Bytes as text, without a byte order mark. Nothing is checked or copied."""
-    mark = "'\\ufeff'"
-    return f"IF(startswith(CAST({payload} AS STRING), {mark}), substring(CAST({payload} AS STRING), 2), CAST({payload} AS STRING))"
+    whole = f"CAST({payload} AS STRING)"
+    return f"IF(startswith({whole}, '\\ufeff'), substring({whole}, 2), {whole})"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from pyspark.sql import SparkSession
 
@@ -13,7 +11,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def format_spark() -> Iterator[SparkSession]:
+def format_spark() -> SparkSession:
     from headwater.runtime.spark import start_spark
 
     settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1"}
@@ -21,4 +19,4 @@ def format_spark() -> Iterator[SparkSession]:
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     spark.conf.set("spark.sql.ansi.enabled", "true")
     spark.conf.set("spark.sql.caseSensitive", "true")
-    yield spark
+    return spark

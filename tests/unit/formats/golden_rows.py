@@ -1,4 +1,4 @@
-"""Golden files: what Flink itself wrote and read (golden/FlinkGolden.java fills them), and how Spark is asked the same."""
+"""Golden files: what Flink wrote and read (golden/FlinkGolden.java fills them), and how to ask Spark the same."""
 
 from __future__ import annotations
 

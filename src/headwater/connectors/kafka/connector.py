@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from headwater.connectors.base import Accepts, Connector, Emits
 from headwater.connectors.kafka.layout import format_prefix
@@ -58,7 +58,7 @@ class KafkaConnector(_AnyKafka):
     summary = "A topic as a log of rows; with a PRIMARY KEY it can be written by updating queries."
     options = KAFKA_OPTIONS
     emits = Emits.APPEND
-    not_here = {"sink.buffer-flush.max-rows": _FLUSH, "sink.buffer-flush.interval": _FLUSH}
+    not_here: ClassVar[Mapping[str, str]] = {"sink.buffer-flush.max-rows": _FLUSH, "sink.buffer-flush.interval": _FLUSH}
 
 
 class UpsertKafkaConnector(_AnyKafka):
@@ -66,7 +66,7 @@ class UpsertKafkaConnector(_AnyKafka):
     summary = "A topic as a table: the newest message of a key is its row, a null value deletes it."
     options = UPSERT_KAFKA_OPTIONS
     emits = Emits.UPSERT
-    not_here = {
+    not_here: ClassVar[Mapping[str, str]] = {
         "format": "An upsert-kafka table has 'key.format' and 'value.format'.",
         "key.fields": "The key of an upsert-kafka table is its PRIMARY KEY.",
         "scan.startup.mode": _FROM_THE_START,

@@ -1,8 +1,8 @@
 """Which columns are in a message's key and which in its value, under which names, in which format.
 
     upsert-kafka   key: the PRIMARY KEY, in its order
-    kafka          key: 'key.fields', in their order; a table with a PRIMARY KEY writes that as its key, in 'key.format' or
-                   else in the format of the value
+    kafka          key: 'key.fields', in their order; a table with a PRIMARY KEY writes that as its key, in 'key.format'
+                   or else in the format of the value
 
 The value holds all physical columns, or with EXCEPT_KEY those that are not in the key.
 """

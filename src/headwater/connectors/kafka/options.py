@@ -48,7 +48,7 @@ _TOPIC = (
     Option(
         f"{PROPERTIES}group.id",
         STRING,
-        "Consumer group: where 'group-offsets' finds its offsets, and under which progress is committed for others to see.",
+        "Consumer group: where 'group-offsets' finds its offsets, and under which progress is committed.",
     ),
     Option(
         f"{PROPERTIES}*",

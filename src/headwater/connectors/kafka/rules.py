@@ -196,7 +196,7 @@ def _metadata_not_yet(table: Table, use: str) -> Iterator[Problem]:
 
 def _no_key_in_a_log(table: Table, format_name: str) -> Problem:
     return Problem(
-        f"The Kafka table '{table.name}' with '{format_name}' format doesn't support defining PRIMARY KEY constraint on "
-        "the table, because it can't guarantee the semantic of primary key. Such a table can only be written. To read "
-        "it as a log, declare it without PRIMARY KEY; to read the newest row of every key, use 'upsert-kafka'."
+        f"The Kafka table '{table.name}' with '{format_name}' format doesn't support defining PRIMARY KEY constraint "
+        "on the table, because it can't guarantee the semantic of primary key. Such a table can only be written. To "
+        "read it as a log, declare it without PRIMARY KEY; to read the newest row of every key, use 'upsert-kafka'."
     )
