@@ -84,6 +84,7 @@ class Job:
     _progress: Progress = field(init=False)
     _stop: threading.Event = field(default_factory=threading.Event)
     _turn: threading.Lock = field(default_factory=threading.Lock)
+    _wake: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
     def __post_init__(self) -> None:
@@ -97,6 +98,7 @@ class Job:
     def request_stop(self) -> None:
         """Ask for the end without waiting for it."""
         self._stop.set()
+        self._wake.set()
 
     def stop(self, timeout: float | None = None) -> None:
         """End after the batch at hand. State and output stay consistent; the job can be started again."""
@@ -109,7 +111,9 @@ class Job:
         self._turn.acquire()
 
     def resume(self) -> None:
+        """Look for new data at once."""
         self._turn.release()
+        self._wake.set()
 
     def wait(self, timeout: float | None = None) -> bool:
         """True when the job has ended; raises its error if it failed."""
@@ -201,7 +205,8 @@ class _Loop:
                         continue
                 if _finished(position, bounds):
                     return
-                self.job._stop.wait(self.job.settings.poll_seconds)
+                self.job._wake.wait(self.job.settings.poll_seconds)
+                self.job._wake.clear()
         finally:
             for source in self.sources:
                 source.close()

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["QUICK", "Engine", "JobStatus", "LocalEngine", "StatementFailed"]
 
-QUICK = {"headwater.batch.interval": "10 ms", "headwater.state.partitions": "2"}
-"""Settings that make small batches quick; a script may SET others."""
+QUICK = {"headwater.batch.interval": "50 ms", "headwater.state.partitions": "2"}
+"""Settings for many small jobs on a small machine; a script may SET others."""
 
 
 @dataclass

@@ -20,7 +20,7 @@ __all__ = ["Kafka", "Offsets", "Record"]
 Offsets = dict[tuple[str, int], int]
 
 _TIMEOUT = 30.0
-# A topic that has just been created may have no leader for a moment.
+# What a topic without a leader is called.
 _PASSING = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
@@ -66,6 +66,18 @@ class Kafka:
                 done.result(_TIMEOUT)
             except Exception as error:
                 raise KafkaUnavailableError(f"Topic '{name}' could not be created.", detail=str(error)) from error
+        self._await_leaders(partitions)
+
+    def _await_leaders(self, topics: Iterable[str]) -> None:
+        """A topic that has just been created may have no leader for a moment; asking also renews what clients believe."""
+        deadline = time.monotonic() + _TIMEOUT
+        waiting = list(topics)
+        while waiting and time.monotonic() < deadline:
+            known = self._admin.list_topics(waiting[0], timeout=_TIMEOUT).topics.get(waiting[0])
+            if known is not None and not known.error and all(p.leader >= 0 for p in known.partitions.values()):
+                waiting.pop(0)
+            else:
+                time.sleep(0.02)
 
     def delete(self, topics: Sequence[str]) -> None:
         """Asked for, not waited for."""
@@ -101,6 +113,7 @@ class Kafka:
             except KafkaException as error:
                 if error.args[0].code() not in _PASSING or time.monotonic() > deadline:
                     raise KafkaUnavailableError("The ends of topics are not known.", detail=str(error)) from error
+                self._await_leaders(partitions)
 
     def read(self, topic: str, start: Mapping[int, int], end: Mapping[int, int]) -> list[Record]:
         """The messages in between, partition by partition."""

@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = ["CaseRunner", "Report", "run_case", "run_cases"]
 
-_SPARK = {"spark.ui.enabled": "false"}
+# Small batches and a short life: compiling hard and collecting garbage in parallel would cost more than they bring.
+_SPARK = {
+    "spark.ui.enabled": "false",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
 
 
 class CaseRunner:

@@ -10,7 +10,7 @@ from headwater.testing.kafka import Kafka, Offsets
 
 __all__ = ["NotSettled", "await_failure", "settle"]
 
-_LOOK_SECONDS = 0.01
+_LOOK_SECONDS = 0.02
 
 
 class NotSettled(Exception):
