@@ -3,7 +3,7 @@
 What precedes a block says what is done with it:
 
     <!-- file: NAME -->       the block is also a file of that name, for the commands further down the page
-    <!-- run -->              Python: executed on a real broker, at 127.0.0.1:9092 as far as the page is concerned
+    <!-- run -->              Python, or a case file: executed on a real broker; the page calls it 127.0.0.1:9092
     <!-- wrong: … -->         SQL that must be refused
     <!-- not run: … -->       commands that are only looked at
 
@@ -68,7 +68,7 @@ by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 @by_page
 def test_languages_are_known(page: Path) -> None:
-    assert {block.language for block in blocks(page)} <= {"sql", "python", "console"}
+    assert {block.language for block in blocks(page)} <= {"sql", "python", "console", "case"}
 
 
 @by_page
@@ -137,16 +137,25 @@ def is_known(command: str) -> bool:
 
 
 @pytest.mark.timeout(600)
-def test_what_is_marked_to_run_runs(broker: Broker, topics: Callable[[list[str]], None]) -> None:
+def test_what_is_marked_to_run_runs(broker: Broker, topics: Callable[[list[str]], None], tmp_path: Path) -> None:
     """In one process, one after the other: Spark's JVM is started once."""
-    marked = [block for page in PAGES for block in blocks(page, "python") if block.mark("run") is not None]
-    assert marked
+    marked = [block for page in PAGES for block in blocks(page, "python", "case") if block.mark("run") is not None]
+    assert {block.language for block in marked} == {"python", "case"}
     topics([name for block in marked for name in re.findall(r"'topic' = '(\w+)'", block.text)])
-    program = "\n".join(f"exec(compile({block.text!r}, {block.place!r}, 'exec'), {{}})" for block in marked)
-    command = [sys.executable, "-c", program.replace(ADDRESS, broker.bootstrap_servers)]
+    program = "\n".join(as_python(block, tmp_path).replace(ADDRESS, broker.bootstrap_servers) for block in marked)
+    command = [sys.executable, "-c", program]
     quick_start = {**os.environ, "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}  # a JVM that lives for seconds
     done = subprocess.run(command, env=quick_start, text=True, capture_output=True, timeout=500, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def as_python(block: Block, directory: Path) -> str:
+    """A line of Python that does what the block says, in a namespace of its own."""
+    if block.language == "case":
+        path = directory / f"{block.place.replace(':', '-')}.case"
+        path.write_text(block.text, encoding="utf-8")
+        return f"from headwater.testing import run_case; run_case({str(path)!r}, {ADDRESS!r})"
+    return f"exec(compile({block.text!r}, {block.place!r}, 'exec'), {{}})"
 
 
 @pytest.fixture
