@@ -152,3 +152,33 @@ def test_topics_need_a_broker(invoke: Invoke, monkeypatch: pytest.MonkeyPatch, t
     said = invoke("topic", "list")
     assert said.code == 1
     assert "No embedded broker is running." in said.err
+
+
+def test_options_lists_what_there_is(invoke: Invoke) -> None:
+    lines = invoke("options").out.splitlines()
+    names = [line.split()[0] for line in lines[1:]]
+    assert {"kafka", "upsert-kafka", "json", "csv", "avro", "raw", "print", "blackhole", "datagen", "session"} == set(
+        names
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("upsert-kafka", "value.format  String  required"),
+        ("json", "json.ignore-parse-errors  Boolean  false"),
+        ("datagen", "fields.<column>.kind  Enum  random"),
+        ("session", "headwater.batch.interval  Duration  50 ms"),
+        ("kafka", "sink.semantic  Enum  –  Older name of 'sink.delivery-guarantee'. Use 'sink.delivery-guarantee'."),
+    ],
+)
+def test_options_of_one(invoke: Invoke, name: str, line: str) -> None:
+    said = invoke("options", name)
+    assert said.code == 0
+    assert any(" ".join(shown.split()).startswith(" ".join(line.split())) for shown in said.out.splitlines())
+
+
+def test_options_of_an_unknown_name(invoke: Invoke) -> None:
+    said = invoke("options", "upsert_kafka")
+    assert said.code == 1
+    assert "Did you mean 'upsert-kafka'?" in said.err

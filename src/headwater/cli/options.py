@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,22 +12,26 @@ import typer
 from headwater.errors import HeadwaterError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from headwater.options.base import Option
 
 __all__ = ["options"]
 
 HEADER = ("option", "type", "default", "meaning")
+Row = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True)
 class Family:
-    """Options that belong together. `prefix` stands before their keys."""
+    """Options that belong together. `prefix` stands before their keys; `not_yet` says what to do instead of some."""
 
     name: str
     kind: str
     summary: str
     options: tuple[Option, ...]
     prefix: str = ""
+    not_yet: Mapping[str, str] = field(default_factory=dict)
 
 
 def options(
@@ -54,11 +58,13 @@ def options(
 
 
 def _families() -> list[Family]:
+    from headwater.connectors.kafka.options import NOT_YET
     from headwater.connectors.registry import CONNECTORS
     from headwater.formats.registry import FORMATS
     from headwater.options.session import SESSION_OPTIONS
 
-    found = [Family(c.identifier, "connector", c.summary, c.options) for c in CONNECTORS.values()]
+    not_yet = {entry.key: entry.instead for entry in NOT_YET}
+    found = [Family(c.identifier, "connector", c.summary, c.options, "", not_yet) for c in CONNECTORS.values()]
     found += [Family(f.identifier, "format", f.summary, f.options, f"{f.identifier}.") for f in FORMATS.values()]
     return [*found, Family("session", "settings", "What SET knows.", SESSION_OPTIONS)]
 
@@ -72,25 +78,24 @@ def _unknown(name: str, known: Sequence[str]) -> HeadwaterError:
 
 def _show(family: Family) -> None:
     typer.echo(f"{family.name}: {family.summary}")
-    for heading, prefix, declared in _parts(family):
+    for heading, rows in _parts(family):
         typer.echo(f"\n{heading}".rstrip("\n"))
-        _show_options(prefix, declared)
+        _show_rows(rows)
 
 
-def _parts(family: Family) -> list[tuple[str, str, Sequence[Option]]]:
+def _parts(family: Family) -> list[tuple[str, list[Row]]]:
     """The options themselves, and for 'datagen' those of each column."""
     from headwater.connectors.datagen import FIELD_OPTIONS
 
-    parts: list[tuple[str, str, Sequence[Option]]] = [("", family.prefix, family.options)]
+    parts = [("", [_row(family.prefix, option, family.not_yet.get(option.key, "")) for option in family.options])]
     if family.name == "datagen":
-        parts.append(("For each column:", "fields.<column>.", FIELD_OPTIONS))
+        parts.append(("For each column:", [_row("fields.<column>.", option) for option in FIELD_OPTIONS]))
     return parts
 
 
-def _show_options(prefix: str, declared: Sequence[Option]) -> None:
+def _show_rows(rows: Sequence[Row]) -> None:
     from headwater.cli.style import aligned, console
 
-    rows = [_row(prefix, option) for option in declared]
     if sys.stdout.isatty():
         console().print(_drawn(rows))
     else:
@@ -98,16 +103,17 @@ def _show_options(prefix: str, declared: Sequence[Option]) -> None:
             typer.echo(line)
 
 
-def _row(prefix: str, option: Option) -> tuple[str, str, str, str]:
+def _row(prefix: str, option: Option, not_yet: str = "") -> Row:
     from headwater.options.types import show
 
     default = "required" if option.required else show(option.default) or "–"
     choices = f" One of: {', '.join(option.choices)}." if option.choices and not option.deprecated else ""
     instead = f" Use '{prefix}{option.deprecated}'." if option.deprecated else ""
-    return f"{prefix}{option.key}", option.type.name, default, f"{option.meaning}{choices}{instead}"
+    missing = f" Not (fully) supported yet. {not_yet}" if not_yet else ""
+    return f"{prefix}{option.key}", option.type.name, default, f"{option.meaning}{choices}{instead}{missing}"
 
 
-def _drawn(rows: Sequence[tuple[str, str, str, str]]) -> object:
+def _drawn(rows: Sequence[Row]) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
