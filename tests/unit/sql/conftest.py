@@ -15,7 +15,9 @@ def sql_spark() -> SparkSession:
     from headwater.plan.expression import SPARK_SETTINGS
     from headwater.runtime.spark import start_spark
 
-    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+    # Every expression runs once: compiling the JVM's code well would take longer than running it.
+    quick_start = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1", **quick_start}
     spark = start_spark("local[1]", settings).newSession()
     for key, value in SPARK_SETTINGS.items():
         spark.conf.set(key, value)

@@ -174,6 +174,10 @@ def test_message_has_a_caret() -> None:
     )
 
 
+def test_too_deep() -> None:
+    assert refused("price" + " + 1" * 700).fact == "The expression is nested too deeply"
+
+
 def test_a_condition_is_boolean() -> None:
     error = refused("price", compile_predicate)
     assert error.fact == "The condition must be BOOLEAN, not DOUBLE"

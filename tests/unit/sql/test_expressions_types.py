@@ -169,6 +169,11 @@ def test_a_long_chain_is_no_deep_tree() -> None:
     assert compiled(text).sql.count("=") == 400
 
 
+def test_a_long_concatenation_is_one_call() -> None:
+    text = " || ".join(["q"] * 400)
+    assert compiled(text).sql == f"concat({', '.join(['`q`'] * 400)})"
+
+
 def test_what_changes_by_itself_is_bound_to_a_variable() -> None:
     sql = compiled("RAND() BETWEEN 0 AND 1").sql
     assert sql.count("rand()") == 1

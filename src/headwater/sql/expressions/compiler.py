@@ -34,7 +34,10 @@ class Compiler:
         rule = self._rules.get(type(node))
         if rule is None:
             raise self.error(node, f"{_described(node)} is not supported in an expression")
-        return self.attempt(node, lambda: rule(self, node))
+        try:
+            return self.attempt(node, lambda: rule(self, node))
+        except RecursionError:
+            raise self.error(node, "The expression is nested too deeply") from None
 
     def compile_all(self, nodes: Sequence[exp.Expr]) -> list[Expr]:
         return [self.compile(node) for node in nodes]

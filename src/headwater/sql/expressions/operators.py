@@ -135,16 +135,17 @@ def _paren(compiler: Compiler, node: exp.Paren) -> Expr:
 
 
 def _concatenate(compiler: Compiler, node: exp.DPipe) -> Expr:
-    parts = compiler.compile_all([node.left, node.right])
-    for index, part in enumerate(parts):
+    """A long chain is one level."""
+    nodes = list(node.flatten())
+    parts = compiler.compile_all(nodes)
+    for part_node, part in zip(nodes, parts, strict=True):
         if not part.type.is_string and part.type.name != "NULL":
             hint = f"Write CAST({part.text} AS STRING)."
-            fact = f"|| joins texts, not {part.type.as_nullable()}"
-            raise compiler.error((node.left, node.right)[index], fact, hint=hint)
+            raise compiler.error(part_node, f"|| joins texts, not {part.type.as_nullable()}", hint=hint)
     values = [convert(part, STRING) for part in parts]
     sql_type = STRING.as_nullable(any(value.type.nullable for value in values))
     sql = f"concat({', '.join(value.sql for value in values)})"
-    return combine(parts, sql, sql_type, f"({parts[0].text} || {parts[1].text})")
+    return combine(parts, sql, sql_type, f"({' || '.join(part.text for part in parts)})")
 
 
 OPERATORS: Rules = {

@@ -38,9 +38,9 @@ closest name as a hint. In the tables `[, …]` stands around what may be left o
 ## Types
 
 Whole numbers meet in the wider type; with a DECIMAL they count as DECIMAL(3, 0) to DECIMAL(19, 0); DECIMAL with FLOAT
-or DOUBLE is DOUBLE. Decimal results: `a + b` has the scale max(s1, s2) and one digit more than needed, `a * b` the scale
-s1 + s2 and the precision p1 + p2 + 1, `a / b` the scale max(6, s1 + p2 + 1); beyond 38 digits the scale gives way, down
-to 6. `1` is INT, `3000000000` BIGINT, `1.50` DECIMAL(3, 2), `1e0` DOUBLE, `'a'` STRING.
+or DOUBLE is DOUBLE. Decimal results: `a + b` has the scale max(s1, s2) and one digit more than needed, `a * b` the
+scale s1 + s2 and the precision p1 + p2 + 1, `a / b` the scale max(6, s1 + p2 + 1); beyond 38 digits the scale gives
+way, down to 6. `1` is INT, `3000000000` BIGINT, `1.50` DECIMAL(3, 2), `1e0` DOUBLE, `'a'` STRING.
 
 A text and a DATE, TIME or TIMESTAMP are compared as the latter. A text and a number are never compared: CAST one of
 them. TIMESTAMP and TIMESTAMP_LTZ meet in the session's time zone.
