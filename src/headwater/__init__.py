@@ -42,7 +42,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Spark's workers import this package for its operators alone: the session, with its parser, waits until asked for."""
+    """Spark's workers import this package for its operators alone: the session and its parser wait until asked for."""
     if name in {"Session", "connect"}:
         from headwater import session
 

@@ -13,11 +13,12 @@ from headwater.catalog.usage import check_sink, check_source
 from headwater.connectors.base import Accepts
 from headwater.errors import Position, SqlError, ValidationError
 from headwater.plan import nodes as n
-from headwater.plan.coerce import cast_to, fits, wider
+from headwater.plan.coerce import fits, wider
 from headwater.plan.expression import Expr
 from headwater.plan.grouping import build_grouped, needs_grouping
 from headwater.plan.names import unique_names
 from headwater.sql.expressions import Scope, ScopeColumn, compile_expression, compile_predicate
+from headwater.sql.functions.casts import convert
 from headwater.sql.parse_tables import table_options
 from headwater.sql.statements import ComputedColumn, Insert
 from headwater.sql.types import INT, SqlType
@@ -153,7 +154,7 @@ class Builder:
         for row in rows[1:]:
             widest = [self._common(a, e.type, values) for a, e in zip(widest, row, strict=True)]
         columns = tuple(n.Column(f"EXPR${i}", kind) for i, kind in enumerate(widest))
-        cells = tuple(tuple(cast_to(e, c.type) for e, c in zip(row, columns, strict=True)) for row in rows)
+        cells = tuple(tuple(convert(e, c.type) for e, c in zip(row, columns, strict=True)) for row in rows)
         return n.Values(columns, cells)
 
     def _union(self, union: exp.Union, named: Mapping[str, n.Node]) -> n.Node:
@@ -197,8 +198,8 @@ class Builder:
                 continue
             if not fits(source.type, column.type):
                 raise _incompatible(table, column, source)
-            expressions.append(cast_to(column_reference(source), column.type))
-        expressions = [cast_to(e, c.type) for e, c in zip(expressions, written, strict=True)]
+            expressions.append(convert(column_reference(source), column.type))
+        expressions = [convert(e, c.type) for e, c in zip(expressions, written, strict=True)]
         return n.Project(tuple(written), query, tuple(expressions))
 
     def _error(self, at: exp.Expr, fact: str, hint: str = "") -> SqlError:
@@ -269,7 +270,7 @@ def _without_alias(item: exp.Expr) -> exp.Expr:
 
 
 def _as_columns(node: n.Node, columns: tuple[n.Column, ...]) -> n.Project:
-    expressions = (cast_to(column_reference(a), b.type) for a, b in zip(node.columns, columns, strict=True))
+    expressions = (convert(column_reference(a), b.type) for a, b in zip(node.columns, columns, strict=True))
     return n.Project(columns, node, tuple(expressions))
 
 

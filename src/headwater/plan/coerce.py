@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headwater.plan.expression import Expr
 from headwater.sql import types as t
 from headwater.sql.types import SqlType
 
-__all__ = ["cast_to", "fits", "wider"]
+__all__ = ["fits", "wider"]
 
 _RANK = {name: rank for rank, name in enumerate((*t.INTEGERS, "DECIMAL", *t.FRACTIONS))}
 
@@ -67,12 +66,3 @@ def wider(a: SqlType, b: SqlType) -> SqlType | None:
     if fits(b, a):
         return a.as_nullable(nullable)
     return None
-
-
-def cast_to(expression: Expr, target: SqlType) -> Expr:
-    """The expression as `target`; a mere change of label costs nothing and stays a plain column."""
-    if expression.type.spark() == target.spark():
-        return replace(expression, type=target)
-    sql = f"CAST({expression.sql} AS {target.spark()})"
-    text = f"CAST({expression.text} AS {target.as_nullable()})"
-    return replace(expression, sql=sql, type=target, column=None, text=text)

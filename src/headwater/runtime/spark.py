@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from headwater.plan.expression import SPARK_SETTINGS
 from headwater.runtime.home import headwater_home
 from headwater.runtime.jars import spark_jars
 from headwater.runtime.java import check_java
@@ -26,14 +27,12 @@ _DEFAULTS = {
 }
 
 _JOB_SETTINGS = {
+    **SPARK_SETTINGS,
     # State is found by hash partition: Spark must not merge or split partitions on its own.
     "spark.sql.adaptive.enabled": "false",
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.caseSensitive": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
     "spark.sql.execution.pythonUDF.arrow.enabled": "true",
-    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
     # Pushing a filter below the projection that decodes a message would decode every message twice.
     "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushDownPredicates",
 }

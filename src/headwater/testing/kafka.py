@@ -69,7 +69,7 @@ class Kafka:
         self._await_leaders(partitions)
 
     def _await_leaders(self, topics: Iterable[str]) -> None:
-        """A topic that has just been created may have no leader for a moment; asking also renews what clients believe."""
+        """A topic that was just created may have no leader for a moment; asking also renews what clients believe."""
         deadline = time.monotonic() + _TIMEOUT
         waiting = list(topics)
         while waiting and time.monotonic() < deadline:
