@@ -20,3 +20,16 @@ def format_spark() -> SparkSession:
     spark.conf.set("spark.sql.ansi.enabled", "true")
     spark.conf.set("spark.sql.caseSensitive", "true")
     return spark
+
+
+@pytest.fixture(scope="session")
+def compiled_spark(format_spark: SparkSession) -> SparkSession:
+    """Spark computes over literal rows on its own, without compiling anything; here it must compile, as jobs do."""
+    spark = format_spark.newSession()
+    for key in ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.caseSensitive"):
+        spark.conf.set(key, format_spark.conf.get(key))
+    spark.conf.set(
+        "spark.sql.optimizer.excludedRules", "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"
+    )
+    spark.conf.set("spark.sql.codegen.fallback", "false")
+    return spark

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from decimal import Decimal
@@ -14,7 +15,7 @@ from pyspark.sql import Row, SparkSession
 from headwater.formats.base import FormatField, all_formats
 from headwater.options.reading import parse_options
 from headwater.sql.dialect import parse_type
-from headwater.sql.types import SqlType
+from headwater.sql.types import Field, SqlType
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,9 @@ def expected(answer: Any, kind: SqlType) -> Any:
     if answer is None:
         return None
     match kind.name:
-        case "FLOAT" | "DOUBLE":
+        case "FLOAT":
+            return struct.unpack("f", struct.pack("f", float(answer)))[0]
+        case "DOUBLE":
             return float(answer)
         case "TIMESTAMP" | "TIMESTAMP_LTZ":
             whole, _, fraction = answer.partition(".")
@@ -177,3 +180,29 @@ def _entry_types(kind: SqlType) -> tuple[SqlType, SqlType]:
     assert kind.key is not None
     assert kind.element is not None
     return kind.key, kind.element
+
+
+ERROR = object()  # stands for any error in a table of differences
+
+
+def check_encoded(spark: SparkSession, case: Golden) -> None:
+    """Headwater writes the bytes that Flink writes."""
+    assert encode(spark, case, case.encode) == case.encoded
+
+
+def check_decoded(spark: SparkSession, case: Golden, differs: dict[bytes, Any]) -> None:
+    """Headwater reads the rows that Flink reads and finds an error where Flink does, but for `differs`."""
+    row = SqlType("ROW", fields=tuple(Field(f.name, f.type) for f in case.fields))
+    answers = decode(spark, case, case.decode)
+    for message, flink, ours in zip(case.decode, case.decoded, answers, strict=True):
+        wanted = ERROR if isinstance(flink, dict) else [expected(r, row) for r in flink]
+        wanted = differs.get(message, wanted)
+        got = ERROR if isinstance(ours, dict) else ours
+        assert _comparable(got) == _comparable(wanted), f"{message!r}: {ours}"
+
+
+def _comparable(answer: Any) -> Any:
+    """NaN equals itself here."""
+    if isinstance(answer, list):
+        return [_comparable(a) for a in answer]
+    return "NaN" if isinstance(answer, float) and answer != answer else answer

@@ -1,0 +1,57 @@
+"""Avro and raw against Flink's own bytes and rows, and what is Headwater's own."""
+
+from __future__ import annotations
+
+import pytest
+from golden_rows import Golden, check_decoded, check_encoded, decode, expected, golden_cases
+from pyspark.sql import SparkSession
+
+from headwater.formats.base import all_formats
+from headwater.sql.types import Field, SqlType
+
+pytestmark = pytest.mark.spark
+
+AVRO = [c for c in golden_cases("avro") if not all_formats()["avro"].validate(c.fields, c.options)]
+RAW = golden_cases("raw")
+
+
+@pytest.mark.parametrize("case", [*AVRO, *RAW], ids=lambda c: f"{c.format} {c.name}")
+def test_writes_what_flink_writes(format_spark: SparkSession, case: Golden) -> None:
+    check_encoded(format_spark, case)
+
+
+@pytest.mark.parametrize("case", [c for c in [*AVRO, *RAW] if c.decode], ids=lambda c: f"{c.format} {c.name}")
+def test_reads_what_flink_reads(format_spark: SparkSession, case: Golden) -> None:
+    check_decoded(format_spark, case, {})
+
+
+@pytest.mark.parametrize("case", AVRO, ids=lambda c: c.name)
+def test_reads_the_avro_that_flink_wrote(format_spark: SparkSession, case: Golden) -> None:
+    row = SqlType("ROW", fields=tuple(Field(f.name, f.type) for f in case.fields))
+    got = decode(format_spark, case, case.encoded)
+    for written, [read] in zip(case.encode, got, strict=True):
+        assert str(read) == str(expected(_with_scale(written, row), row))
+
+
+def test_only_the_wanted_fields_of_a_record_are_read(format_spark: SparkSession) -> None:
+    [case] = [c for c in AVRO if c.name == "scalars"]
+    assert decode(format_spark, case, case.encoded[:1], ["c", "i"]) == [[["x", 3]]]
+
+
+def test_a_record_that_is_cut_off_is_an_error_and_not_a_row_of_nulls(format_spark: SparkSession) -> None:
+    [case] = [c for c in AVRO if c.name == "scalars"]
+    whole, nulls = case.encoded[0], case.encoded[1]
+    problem = {"error": "Failed to deserialize Avro record: it is not what the table says."}
+    assert decode(format_spark, case, [whole[:-1], nulls, b""]) == [problem, [[None] * 9], problem]
+
+
+def _with_scale(value: object, kind: SqlType) -> object:
+    """Decimals that come out have all digits of their type."""
+    if isinstance(value, list) and kind.name == "ROW":
+        return [_with_scale(v, f.type) for v, f in zip(value, kind.fields, strict=True)]
+    if isinstance(value, list) and kind.element is not None and kind.name == "ARRAY":
+        return [_with_scale(v, kind.element) for v in value]
+    if isinstance(value, str) and kind.name == "DECIMAL":
+        whole, _, fraction = value.partition(".")
+        return f"{whole}.{fraction.ljust(kind.scale or 0, '0')}"
+    return value
