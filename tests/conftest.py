@@ -1,4 +1,4 @@
-"""What tests share: one real broker for the whole run, and topic names nobody else uses."""
+"""What tests share: one real broker and one Spark for the whole run, and topic names nobody else uses."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from headwater.broker import Broker
+from headwater.testing import CaseRunner
 
 
 @pytest.fixture(scope="session")
@@ -16,6 +17,13 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     quick_start = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
     directory = tmp_path_factory.mktemp("broker")
     with Broker.start(directory, port=0, die_with_parent=True, jvm_options=quick_start) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def case_runner(broker: Broker) -> Iterator[CaseRunner]:
+    """Plays case files on that broker. Its Spark is started when first needed and is the run's only one."""
+    with CaseRunner(broker.bootstrap_servers) as running:
         yield running
 
 

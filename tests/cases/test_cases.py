@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from headwater.broker import Broker
 from headwater.testing import CaseRunner, Way, read_case, ways_of
 
 HERE = Path(__file__).parent
@@ -15,17 +13,11 @@ FILES = sorted(HERE.rglob("*.case"))
 PLAYS = [(path, way) for path in FILES for way in ways_of(read_case(path))]
 
 
-@pytest.fixture(scope="session")
-def runner(broker: Broker) -> Iterator[CaseRunner]:
-    with CaseRunner(broker.bootstrap_servers) as running:
-        yield running
-
-
 @pytest.mark.parametrize(
     ("path", "way"), PLAYS, ids=[f"{path.relative_to(HERE).with_suffix('')}-{way.value}" for path, way in PLAYS]
 )
-def test_case(path: Path, way: Way, runner: CaseRunner) -> None:
+def test_case(path: Path, way: Way, case_runner: CaseRunner) -> None:
     case = read_case(path)
-    runner.play(case, way)
+    case_runner.play(case, way)
     if case.not_yet:
         pytest.xfail(case.not_yet)
