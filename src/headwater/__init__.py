@@ -1,10 +1,10 @@
 """Headwater: Flink-style SQL over Kafka on the Spark you already have.
 
-    import headwater
+import headwater
 
-    with headwater.connect(checkpoint="checkpoints") as session:
-        session.sql(open("job.sql").read())
-        session.wait()
+with headwater.connect(checkpoint="checkpoints") as session:
+    session.sql(open("job.sql").read())
+    session.wait()
 """
 
 from __future__ import annotations
