@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -34,6 +35,7 @@ NO_MINI_BATCH = {"table.exec.mini-batch.enabled": "false"}
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that everything started here is stopped then, too
     directory = Path(tempfile.mkdtemp(prefix="headwater-bench-"))
     try:
         with (
@@ -45,8 +47,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             workloads = {name: bench.compare(WORKLOADS[name]) for name in options.only if name != LATENCY}  # 2
             latencies = bench.latencies(options.seconds) if LATENCY in options.only else {}  # 3
     except (HeadwaterError, RuntimeError) as error:
+        shutil.rmtree(directory / "broker" / "data", ignore_errors=True)
         print(f"{error}\nLogs: {directory}", file=sys.stderr)
         return 1
+    except (KeyboardInterrupt, SystemExit):
+        shutil.rmtree(directory)
+        raise
     complete = options.only == _ALL and options.rows >= ROWS
     _conclude(Report(options.rows, options.runs, workloads, latencies), complete=complete)  # 4
     shutil.rmtree(directory)
