@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from headwater.options.types import show
+
 __all__ = ["ResolvedOptions"]
 
 
@@ -32,8 +34,9 @@ class ResolvedOptions:
         return key in self.given
 
     def string(self, key: str) -> str:
+        """The value of a text or an enumeration, else the text that was given; '' if there is none."""
         value = self.values[key]
-        return "" if value is None else str(value)
+        return value if isinstance(value, str) else self.given.get(key, "" if value is None else show(value))
 
     def integer(self, key: str) -> int | None:
         value: int | None = self.values[key]

@@ -72,8 +72,8 @@ _STARTUP = (
     _choice(
         "scan.startup.mode",
         STARTUP_MODES,
-        "Where a new job starts to read. 'group-offsets' without committed offsets starts where "
-        "'properties.auto.offset.reset' says, by default at the earliest.",
+        "Where a new job starts to read. 'group-offsets': where the group has committed to, else where "
+        "'properties.auto.offset.reset' says (default: latest), or without a group at the earliest offset.",
         "group-offsets",
     ),
     Option(
@@ -168,40 +168,46 @@ UPSERT_KAFKA_OPTIONS: tuple[Option, ...] = (
 
 @dataclass(frozen=True)
 class NotYet:
-    """An option that is declared but refused when `used`; `instead` says what to do."""
+    """An option that is declared but refused when `used`. `what` goes before "not supported yet", `instead` behind."""
 
     key: str
+    what: str
     instead: str
     used: Callable[[ResolvedOptions], bool]
 
 
-def _if_given(key: str, instead: str) -> NotYet:
-    return NotYet(key, instead, lambda options: key in options.values and options.is_given(key))
+def _if_given(key: str, instead: str, what: str = "It is") -> NotYet:
+    return NotYet(key, what, instead, lambda options: key in options.values and options.is_given(key))
 
 
+def _if_set(key: str, instead: str) -> NotYet:
+    return NotYet(key, "Buffering is", instead, lambda options: bool(options.values.get(key)))
+
+
+_ONE_TOPIC = "Give one topic per table, and UNION ALL the tables."
+_AT_LEAST_ONCE = "Leave it out and use 'at-least-once'."
+_NO_BUFFER = "Leave it out: one change per key and batch is written anyway; see 'headwater.batch.interval'."
 _NO_WATERMARKS = "Leave it out: no partition holds another one back."
 
 NOT_YET: tuple[NotYet, ...] = (
-    NotYet("topic", "Give one topic per table, and UNION ALL the tables.", lambda o: len(o.strings("topic")) > 1),
-    _if_given("topic-pattern", "Give one topic per table, and UNION ALL the tables."),
+    NotYet("topic", "A list of topics is", _ONE_TOPIC, lambda o: len(o.strings("topic")) > 1),
+    _if_given("topic-pattern", _ONE_TOPIC),
     NotYet(
         "sink.partitioner",
+        "A class is",
         f"Use one of {', '.join(PARTITIONERS)}.",
         lambda o: o.values.get("sink.partitioner", "default") not in (*PARTITIONERS, ""),
     ),
-    NotYet("sink.delivery-guarantee", "Use 'at-least-once'.", lambda o: o["sink.delivery-guarantee"] == "exactly-once"),
-    _if_given("sink.transactional-id-prefix", "Leave it out and use 'at-least-once'."),
-    _if_given("sink.transaction-naming-strategy", "Leave it out and use 'at-least-once'."),
     NotYet(
-        "sink.buffer-flush.max-rows",
-        "Leave it out: one change per key and batch is written anyway; see 'headwater.batch.interval'.",
-        lambda o: bool(o.values.get("sink.buffer-flush.max-rows")),
+        "sink.delivery-guarantee",
+        "'exactly-once' is",
+        "Use 'at-least-once'.",
+        lambda o: o["sink.delivery-guarantee"] == "exactly-once",
     ),
-    NotYet(
-        "sink.buffer-flush.interval",
-        "Leave it out: one change per key and batch is written anyway; see 'headwater.batch.interval'.",
-        lambda o: bool(o.values.get("sink.buffer-flush.interval")),
-    ),
+    _if_given("sink.transactional-id-prefix", _AT_LEAST_ONCE),
+    _if_given("sink.transaction-naming-strategy", _AT_LEAST_ONCE),
+    _if_set("sink.buffer-flush.max-rows", _NO_BUFFER),
+    _if_set("sink.buffer-flush.interval", _NO_BUFFER),
     _if_given("scan.watermark.emit.strategy", _NO_WATERMARKS),
     _if_given("scan.watermark.alignment.group", _NO_WATERMARKS),
     _if_given("scan.watermark.alignment.max-drift", _NO_WATERMARKS),
