@@ -28,6 +28,7 @@ from confluent_kafka.cimpl import NewTopic
 from headwater.broker import Broker
 from headwater.cli import app
 from headwater.errors import HeadwaterError
+from headwater.options.docs import rewritten
 from headwater.session import Session
 
 ROOT = Path(__file__).parents[2]
@@ -187,6 +188,12 @@ def test_links_lead_somewhere(page: Path) -> None:
             file = (page.parent / path).resolve() if path else page
             assert file.exists(), target
             assert not anchor or anchor in anchors(file), target
+
+
+@by_page
+def test_generated_tables_are_current(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert rewritten(text) == text, "run 'make docs'"
 
 
 def anchors(page: Path) -> set[str]:

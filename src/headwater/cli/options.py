@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,24 +13,13 @@ from headwater.errors import HeadwaterError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from headwater.options.base import Option
+    from headwater.options.tables import OptionRow, OptionTable
 
 __all__ = ["options"]
 
-HEADER = ("option", "type", "default", "meaning")
-Row = tuple[str, str, str, str]
-
-
-@dataclass(frozen=True)
-class Family:
-    """Options that belong together. `prefix` stands before their keys; `not_yet` says what to do instead of some."""
-
-    name: str
-    kind: str
-    summary: str
-    options: tuple[Option, ...]
-    prefix: str = ""
-    not_yet: Mapping[str, str] = field(default_factory=dict)
+_HEADER = ("option", "type", "default", "meaning")
+_PART = "."  # 'datagen.fields' is shown with 'datagen'
+Cells = tuple[str, str, str, str]
 
 
 def options(
@@ -47,26 +35,16 @@ def options(
       headwater options upsert-kafka
     """
     from headwater.cli.style import show_table
+    from headwater.options.tables import option_tables
 
-    families = {family.name: family for family in _families()}
+    tables = {key: table for key, table in option_tables().items() if _PART not in key}
     if not name:
-        show_table(("name", "kind", "what it is"), [(f.name, f.kind, f.summary) for f in families.values()])
-    elif name in families:
-        _show(families[name])
+        show_table(("name", "kind", "what it is"), [(t.name, t.kind, t.summary) for t in tables.values()])
+    elif name in tables:
+        parts = [table for key, table in option_tables().items() if key.startswith(f"{name}{_PART}")]
+        _show([tables[name], *parts])
     else:
-        raise _unknown(name, list(families))
-
-
-def _families() -> list[Family]:
-    from headwater.connectors.kafka.options import NOT_YET
-    from headwater.connectors.registry import CONNECTORS
-    from headwater.formats.registry import FORMATS
-    from headwater.options.session import SESSION_OPTIONS
-
-    not_yet = {entry.key: entry.instead for entry in NOT_YET}
-    found = [Family(c.identifier, "connector", c.summary, c.options, "", not_yet) for c in CONNECTORS.values()]
-    found += [Family(f.identifier, "format", f.summary, f.options, f"{f.identifier}.") for f in FORMATS.values()]
-    return [*found, Family("session", "settings", "What SET knows.", SESSION_OPTIONS)]
+        raise _unknown(name, list(tables))
 
 
 def _unknown(name: str, known: Sequence[str]) -> HeadwaterError:
@@ -76,44 +54,27 @@ def _unknown(name: str, known: Sequence[str]) -> HeadwaterError:
     return HeadwaterError(f"There is nothing called '{name}' that has options.", hint=hint)
 
 
-def _show(family: Family) -> None:
-    typer.echo(f"{family.name}: {family.summary}")
-    for heading, rows in _parts(family):
-        typer.echo(f"\n{heading}".rstrip("\n"))
-        _show_rows(rows)
-
-
-def _parts(family: Family) -> list[tuple[str, list[Row]]]:
-    """The options themselves, and for 'datagen' those of each column."""
-    from headwater.connectors.datagen import FIELD_OPTIONS
-
-    parts = [("", [_row(family.prefix, option, family.not_yet.get(option.key, "")) for option in family.options])]
-    if family.name == "datagen":
-        parts.append(("For each column:", [_row("fields.<column>.", option) for option in FIELD_OPTIONS]))
-    return parts
-
-
-def _show_rows(rows: Sequence[Row]) -> None:
+def _show(tables: Sequence[OptionTable]) -> None:
     from headwater.cli.style import aligned, console
 
-    if sys.stdout.isatty():
-        console().print(_drawn(rows))
-    else:
-        for line in aligned([HEADER, *rows]):
-            typer.echo(line)
+    for number, table in enumerate(tables):
+        typer.echo("\n" * bool(number) + f"{table.name}: {table.summary}\n")
+        rows = [_cells(row) for row in table.rows]
+        if sys.stdout.isatty():
+            console().print(_drawn(rows))
+        else:
+            for line in aligned([_HEADER, *rows]):
+                typer.echo(line)
 
 
-def _row(prefix: str, option: Option, not_yet: str = "") -> Row:
-    from headwater.options.types import show
-
-    default = "required" if option.required else show(option.default) or "–"
-    choices = f" One of: {', '.join(option.choices)}." if option.choices and not option.deprecated else ""
-    instead = f" Use '{prefix}{option.deprecated}'." if option.deprecated else ""
-    missing = f" Not (fully) supported yet. {not_yet}" if not_yet else ""
-    return f"{prefix}{option.key}", option.type.name, default, f"{option.meaning}{choices}{instead}{missing}"
+def _cells(row: OptionRow) -> Cells:
+    default = "required" if row.required else row.default or "–"
+    choices = f" One of: {', '.join(row.choices)}." if row.choices else ""
+    note = f" {row.note}" if row.note else ""
+    return row.key, row.type, default, f"{row.meaning}{choices}{note}"
 
 
-def _drawn(rows: Sequence[Row]) -> Table:
+def _drawn(rows: Sequence[Cells]) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
