@@ -15,7 +15,6 @@ __all__ = ["merge_like"]
 T = TypeVar("T")
 
 _FEATURES = ("CONSTRAINTS", "GENERATED", "METADATA", "OPTIONS", "PARTITIONS", "WATERMARKS")
-_NEVER_OVERWRITTEN = ("CONSTRAINTS", "PARTITIONS")
 
 
 def merge_like(new: CreateTable, base: Table) -> CreateTable:
@@ -44,12 +43,6 @@ def _rules(given: Mapping[str, str]) -> dict[str, str]:
     if "ALL" not in given:
         rules["OPTIONS"] = "OVERWRITING"
     rules.update({feature: rule for feature, rule in given.items() if feature != "ALL"})
-    for feature in _NEVER_OVERWRITTEN:
-        if rules[feature] == "OVERWRITING":
-            raise ValidationError(
-                f"Illegal merging strategy 'OVERWRITING' for '{feature}'.",
-                detail=f"{feature} can be INCLUDING or EXCLUDING in a LIKE clause.",
-            )
     return rules
 
 

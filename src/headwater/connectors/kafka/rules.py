@@ -25,7 +25,7 @@ _RESETS = ("latest", "earliest", "none")
 
 
 def table_problems(table: Table) -> list[Problem]:
-    return [problem for rule in RULES for problem in rule(table)]
+    return list(dict.fromkeys(problem for rule in RULES for problem in rule(table)))
 
 
 def _topic(table: Table) -> Iterator[Problem]:
@@ -78,7 +78,8 @@ def _client_properties(table: Table) -> Iterator[Problem]:
 
 def _parallelism(table: Table) -> Iterator[Problem]:
     for key in ("scan.parallelism", "sink.parallelism"):
-        if (table.options.integer(key) or 1) < 1:
+        given = table.options.integer(key)
+        if given is not None and given < 1:
             yield Problem(f"'{key}' must be greater than zero.", key=key)
 
 

@@ -1,0 +1,268 @@
+"""Every rule of `kafka` and `upsert-kafka` tables, with the words people search for."""
+
+from __future__ import annotations
+
+import pytest
+from catalog_scripts import COLUMNS, KAFKA, UPSERT, create
+
+from headwater.catalog.usage import check_sink, check_source
+from headwater.connectors.kafka.options import NOT_YET
+from headwater.connectors.registry import CONNECTORS
+from headwater.errors import ValidationError
+
+KEYED = f"{COLUMNS}, PRIMARY KEY (id) NOT ENFORCED"
+SIDES = {"format": None, "key.format": "json", "value.format": "json", "key.fields": "id"}
+OFFSETS = "partition:0,offset:42;partition:1,offset:300"
+
+
+def _problem(columns: str, options: dict[str, str | None]) -> str:
+    with pytest.raises(ValidationError) as raised:
+        create(columns, options)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"topic-pattern": "t.*"}, "Option 'topic' and 'topic-pattern' shouldn't be set together."),
+        ({"topic": None}, "Either 'topic' or 'topic-pattern' must be set."),
+        (
+            {"scan.startup.mode": "timestamp"},
+            "'scan.startup.timestamp-millis' is required in 'timestamp' startup mode but missing.",
+        ),
+        (
+            {"scan.startup.mode": "specific-offsets"},
+            "'scan.startup.specific-offsets' is required in 'specific-offsets' startup mode but missing.",
+        ),
+        (
+            {"scan.startup.mode": "specific-offsets", "scan.startup.specific-offsets": OFFSETS, "topic": "a;b"},
+            "Currently Kafka source only supports specific offset for single topic.",
+        ),
+        (
+            {"scan.bounded.mode": "timestamp"},
+            "'scan.bounded.timestamp-millis' is required in 'timestamp' bounded mode but missing.",
+        ),
+        (
+            {"scan.bounded.mode": "specific-offsets"},
+            "'scan.bounded.specific-offsets' is required in 'specific-offsets' bounded mode but missing.",
+        ),
+        (
+            {"scan.bounded.mode": "specific-offsets", "scan.bounded.specific-offsets": "0:42"},
+            (
+                "Invalid properties 'scan.bounded.specific-offsets' should follow the format "
+                "'partition:0,offset:42;partition:1,offset:300', but is '0:42'."
+            ),
+        ),
+        ({"scan.startup.timestamp-millis": "5"}, "is only used in 'timestamp' startup mode"),
+        ({"scan.bounded.mode": "group-offsets"}, "'scan.bounded.mode' = 'group-offsets' needs 'properties.group.id'."),
+        (
+            {**SIDES, "sink.partitioner": "round-robin"},
+            "Currently 'round-robin' partitioner only works when option 'key.fields' is not specified.",
+        ),
+        ({"sink.partitioner": ""}, "Option 'sink.partitioner' should be a non-empty string."),
+        (
+            {"sink.partitioner": "org.mycompany.MyPartitioner"},
+            "is not supported yet. Use one of default, fixed, round-",
+        ),
+        (
+            {"key.fields": "id"},
+            "The option 'key.fields' can only be declared if a key format is defined using 'key.format'.",
+        ),
+        (
+            {"key.format": "json"},
+            "A key format 'key.format' requires the declaration of one or more of key fields using 'key.fields'.",
+        ),
+        (
+            {**SIDES, "key.fields": "idd"},
+            (
+                "Could not find the field 'idd' in the table schema for usage in the key format. A key field must be a "
+                "regular, physical column. The following columns can be selected in the 'key.fields' option:\n[id, name"
+            ),
+        ),
+        (
+            {**SIDES, "key.fields-prefix": "k_", "value.fields-include": "EXCEPT_KEY"},
+            (
+                "All fields in 'key.fields' must be prefixed with 'k_' when option 'key.fields-prefix' is set but field "
+                "'id' is not prefixed."
+            ),
+        ),
+        (
+            {**SIDES, "key.fields-prefix": "i"},
+            (
+                "A key prefix is not allowed when option 'value.fields-include' is set to 'ALL'. Set it to 'EXCEPT_KEY' "
+                "instead to avoid field overlaps."
+            ),
+        ),
+        (
+            {"sink.delivery-guarantee": "exactly-once"},
+            "sink.transactional-id-prefix must be specified when using DeliveryGuarantee.EXACTLY_ONCE.",
+        ),
+        ({"sink.semantic": "exactly-once"}, "DeliveryGuarantee.EXACTLY_ONCE"),
+        ({"sink.buffer-flush.max-rows": "5"}, "Sink buffer flush is only supported in upsert-kafka."),
+        ({"format": None}, "Could not find required scan format 'value.format'."),
+        ({"format": "jsn"}, "Could not find any factory for identifier 'jsn'"),
+        ({"format": "jsn"}, "Available factory identifiers are: avro, csv, json, raw. Did you mean 'json'?"),
+        ({"value.format": "json"}, "'format' and 'value.format' are two names of one option."),
+        ({"properties.key.serializer": "x"}, "'properties.key.serializer' cannot be set: the table's formats read and"),
+        ({"properties.value.deserializer": "x"}, "'properties.value.deserializer' cannot be set"),
+        (
+            {"properties.auto.offset.reset": "first"},
+            "auto.offset.reset can not be set to first. Valid values: [latest,earliest,none]",
+        ),
+        ({"scan.parallelism": "0"}, "'scan.parallelism' must be greater than zero."),
+        ({"format": "raw"}, "The 'raw' format only supports single physical column."),
+        ({"format": "csv", "csv.field-delimiter": "ab"}, "must be a string with single character, but was: ab"),
+        ({"format": "avro", "avro.encoding": "json"}, "'avro.encoding' = 'json' is not supported yet."),
+        (
+            {"json.ignore-parse-errors": "true", "json.fail-on-missing-field": "true"},
+            "fail-on-missing-field and ignore-parse-errors shouldn't both be true.",
+        ),
+        ({"json.timestamp-format.standard": "ISO"}, "'ISO' is not one of SQL, ISO-8601."),
+        ({"value.json.ignore-parse-errors": "true"}, "Did you mean 'json.ignore-parse-errors'?"),
+    ],
+)
+def test_rules_of_kafka(change: dict[str, str | None], problem: str) -> None:
+    assert problem in _problem(COLUMNS, {**KAFKA, **change})
+
+
+@pytest.mark.parametrize(
+    ("columns", "change", "problem"),
+    [
+        (COLUMNS, {}, "'upsert-kafka' tables require to define a PRIMARY KEY constraint. The PRIMARY KEY specifies"),
+        (KEYED, {"key.format": None}, "key.format  (Format of the messages' keys"),
+        (KEYED, {"value.format": None}, "Missing required options are:\n  value.format"),
+        (KEYED, {"format": "json"}, "format  An upsert-kafka table has 'key.format' and 'value.format'."),
+        (KEYED, {"key.fields": "id"}, "key.fields  The key of an upsert-kafka table is its PRIMARY KEY."),
+        (KEYED, {"scan.startup.mode": "latest-offset"}, "An upsert-kafka table is always read from the beginning"),
+        (KEYED, {"sink.partitioner": "fixed"}, "go to the partition of their key."),
+        (KEYED, {"key.fields-prefix": "k_"}, "A key prefix is not allowed when option 'value.fields-include' is set"),
+        (
+            KEYED,
+            {"key.fields-prefix": "k_", "value.fields-include": "EXCEPT_KEY"},
+            "when option 'key.fields-prefix' is set but field 'id' is not prefixed.",
+        ),
+        (
+            KEYED,
+            {"sink.buffer-flush.max-rows": "5"},
+            "'sink.buffer-flush.max-rows' and 'sink.buffer-flush.interval' must be set to be greater than zero",
+        ),
+        (
+            KEYED,
+            {"sink.buffer-flush.max-rows": "5", "sink.buffer-flush.interval": "1 s"},
+            "'sink.buffer-flush.max-rows' = '5' is not supported yet.",
+        ),
+        (KEYED, {"value.format": "debezium-json"}, "Could not find any factory for identifier 'debezium-json'"),
+    ],
+)
+def test_rules_of_upsert_kafka(columns: str, change: dict[str, str | None], problem: str) -> None:
+    assert problem in _problem(columns, {**UPSERT, **change})
+
+
+GIVEN = {
+    "topic": {"topic": "a;b"},
+    "topic-pattern": {"topic": None, "topic-pattern": "a.*"},
+    "sink.partitioner": {"sink.partitioner": "x.Y"},
+    "sink.delivery-guarantee": {"sink.delivery-guarantee": "exactly-once"},
+    "sink.transactional-id-prefix": {"sink.transactional-id-prefix": "p"},
+    "sink.transaction-naming-strategy": {"sink.transaction-naming-strategy": "POOLING"},
+    "sink.buffer-flush.max-rows": {"sink.buffer-flush.max-rows": "5"},
+    "sink.buffer-flush.interval": {"sink.buffer-flush.interval": "1 s"},
+    "scan.watermark.emit.strategy": {"scan.watermark.emit.strategy": "on-event"},
+    "scan.watermark.alignment.group": {"scan.watermark.alignment.group": "g"},
+    "scan.watermark.alignment.max-drift": {"scan.watermark.alignment.max-drift": "1 s"},
+    "scan.watermark.alignment.update-interval": {"scan.watermark.alignment.update-interval": "1 s"},
+    "scan.watermark.idle-timeout": {"scan.watermark.idle-timeout": "1 s"},
+}
+
+
+@pytest.mark.parametrize("key", [entry.key for entry in NOT_YET])
+def test_what_is_not_there_yet_is_refused_and_never_ignored(key: str) -> None:
+    upsert = key not in {option.key for option in CONNECTORS["kafka"].options}
+    text = _problem(KEYED, {**(UPSERT if upsert else KAFKA), **GIVEN[key]})
+    assert f"'{key}' = " in text
+    assert "is not supported yet." in text
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"scan.startup.mode": "specific-offsets", "scan.startup.specific-offsets": OFFSETS},
+        {"scan.startup.mode": "timestamp", "scan.startup.timestamp-millis": "1700000000000"},
+        {"scan.bounded.mode": "specific-offsets", "scan.bounded.specific-offsets": OFFSETS},
+        {"scan.bounded.mode": "timestamp", "scan.bounded.timestamp-millis": "1700000000000"},
+        {"scan.bounded.mode": "latest-offset", "scan.startup.mode": "earliest-offset"},
+        {"scan.bounded.mode": "group-offsets", "properties.group.id": "g"},
+        {"sink.partitioner": "fixed", "sink.parallelism": "2", "scan.parallelism": "3"},
+        {"sink.partitioner": "round-robin", "sink.delivery-guarantee": "none"},
+        {"sink.semantic": "at-least-once"},
+        {**SIDES, "value.fields-include": "EXCEPT_KEY"},
+        {"format": "csv", "csv.null-literal": "", "csv.field-delimiter": "\\t"},
+        {"properties.sasl.jaas.config": "secret", "properties.auto.offset.reset": "earliest"},
+        {"scan.topic-partition-discovery.interval": "0"},
+    ],
+)
+def test_tables_that_keep_to_the_rules(change: dict[str, str | None]) -> None:
+    assert create(COLUMNS, {**KAFKA, **change})
+
+
+def test_offsets_are_read() -> None:
+    change = {"scan.startup.mode": "specific-offsets", "scan.startup.specific-offsets": OFFSETS}
+    table = create(COLUMNS, {**KAFKA, **change})
+    assert table.options["scan.startup.specific-offsets"] == {0: 42, 1: 300}
+    assert table.options.string("scan.startup.specific-offsets") == OFFSETS
+
+
+def test_a_log_with_a_primary_key_can_be_written_but_not_read() -> None:
+    table = create(KEYED, {**KAFKA, "format": "csv"})
+    check_sink(table)
+    with pytest.raises(ValidationError) as raised:
+        check_source(table)
+    text = str(raised.value)
+    assert "Unable to create a source for reading table 't'." in text
+    assert "The Kafka table 't' with 'csv' format doesn't support defining PRIMARY KEY constraint on the table" in text
+    check_source(create(COLUMNS, KAFKA))
+    check_source(create(KEYED, UPSERT))
+
+
+@pytest.mark.parametrize(
+    ("column", "problem"),
+    [
+        ("o BIGINT METADATA FROM 'offset'", "Invalid metadata key 'offset': it can be read but not written"),
+        (
+            "ts2 TIMESTAMP_LTZ(3) METADATA FROM 'timestamp'",
+            "Metadata key 'timestamp' of column 'ts2' cannot be written yet",
+        ),
+        (
+            "h MAP<STRING, BYTES> METADATA FROM 'headers', l ARRAY<ROW<k STRING, v BYTES>> METADATA FROM 'header-list'",
+            "The writable metadata is ambiguous. Please use either metadata key 'headers' or 'header-list'.",
+        ),
+    ],
+)
+def test_metadata_that_cannot_be_written(column: str, problem: str) -> None:
+    table = create(f"{COLUMNS}, {column}", KAFKA)
+    check_source(table)
+    with pytest.raises(ValidationError) as raised:
+        check_sink(table)
+    assert problem in str(raised.value)
+
+
+def test_metadata_that_can_be_written_or_only_read() -> None:
+    virtual = "o BIGINT METADATA FROM 'offset' VIRTUAL, w TIMESTAMP(3) METADATA FROM 'timestamp' VIRTUAL"
+    check_sink(create(f"{COLUMNS}, {virtual}, h MAP<STRING, BYTES> METADATA FROM 'headers'", KAFKA))
+    table = create(f"{COLUMNS}, e INT METADATA FROM 'leader-epoch' VIRTUAL", KAFKA)
+    check_sink(table)
+    with pytest.raises(ValidationError, match="'leader-epoch' of column 'e' cannot be read yet"):
+        check_source(table)
+
+
+def test_sinks_cannot_be_read_and_sources_not_be_written() -> None:
+    for connector in ("print", "blackhole"):
+        with pytest.raises(ValidationError, match=f"cannot be read: '{connector}' is a sink"):
+            check_source(create("a INT", {"connector": connector}))
+    with pytest.raises(ValidationError, match="cannot be written: 'datagen' is a source"):
+        check_sink(create("a INT", {"connector": "datagen"}))
+
+
+def test_no_problem_is_told_twice() -> None:
+    text = _problem(KEYED, {**KAFKA, "format": "jsn"})
+    assert text.count("Could not find any factory") == 1
