@@ -65,7 +65,7 @@ def demo(
             in_background(stage.close, lambda: view.show(None))
             view.close()
     if verdict is None:
-        typer.echo("Stopped before anything was fed.")
+        typer.echo("Stopped before there was anything to see.")
         return
     view.verdict(verdict)
     if not verdict.equal:
@@ -73,8 +73,10 @@ def demo(
 
 
 def _play(stage: Stage, view: DemoView, stop: Stop, seconds: float) -> Verdict | None:
-    """Open, watch until the time is up or Ctrl-C, and let the jobs finish."""
+    """Open, watch until the time is up or Ctrl-C, and let the jobs finish. None if it was over before it began."""
     in_background(stage.open, lambda: view.show(None))
+    if stop.requested:
+        return None
     began: float | None = None
     while not stop.requested:
         stage.check_jobs()

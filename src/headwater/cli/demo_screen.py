@@ -32,7 +32,9 @@ __all__ = ["DemoScreen"]
 _TITLES = {COUNT: "upsert-kafka · avro", COPY: "kafka · csv"}
 _FLASH = 0.5
 _BAR = 18
-_SIDE_BY_SIDE = 100  # columns
+_NUMBERS = 40  # columns of a panel that are not the bar
+_SIDE_BY_SIDE = 104  # columns
+_WIDE = 114
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -72,7 +74,7 @@ class DemoScreen:
         if self._stage.followers:
             parts.append(self._fed())
             parts.append(self._tables())
-            parts.append(Padding(job_table(self._readings, self._console.width >= 100), (0, 1)))
+            parts.append(Padding(job_table(self._readings, wide=self._console.width >= _WIDE), (0, 1)))
         if not self._closed:
             parts.append(Padding(self._footer(), (0, 1)))
         return Group(*parts)
@@ -91,16 +93,17 @@ class DemoScreen:
     def _panel(self, names: Sequence[str], title: str, subtitle: str = "") -> Panel:
         table = Table(box=None, expand=True, header_style="dim", padding=(0, 1), pad_edge=False)
         table.add_column("user_region", no_wrap=True)
-        table.add_column("", width=_BAR)
+        bar = min(_BAR, self._console.width // 2 - _NUMBERS) if len(names) == 1 else _BAR
+        table.add_column("", width=bar)
         for _ in names:
-            table.add_column("pv", justify="right")
-            table.add_column("uv", justify="right")
+            table.add_column("pv", justify="right", no_wrap=True)
+            table.add_column("uv", justify="right", no_wrap=True)
         shown = [(name, self._stage.counts(name)) for name in names]
         greatest = max((pv for pv, _ in shown[0][1].values()), default=1)
         for region in sorted(shown[0][1].keys() | REGIONS.keys(), key=_place):
             pv = shown[0][1].get(region, (0, 0))[0]
             cells = [cell for name, counts in shown for cell in self._cells(name, region, counts)]
-            table.add_row(Text(region, "" if pv else "dim"), Text(_bar(pv / greatest), "blue"), *cells)
+            table.add_row(Text(region, "" if pv else "dim"), Text(_bar(pv / greatest, bar), "blue"), *cells)
         heading = Text.assemble((title, "bold"), "  ", (subtitle, "dim"))
         return Panel(table, title=heading, title_align="left", box=box.ROUNDED, border_style="blue", padding=(0, 1))
 
@@ -156,7 +159,7 @@ def _place(region: str) -> tuple[int, str]:
     return (known.index(region) if region in REGIONS else len(known), region)
 
 
-def _bar(share: float) -> str:
+def _bar(share: float, width: int) -> str:
     """A bar in steps of an eighth of a character."""
-    eighths = round(share * _BAR * 8)
+    eighths = round(share * width * 8)
     return "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")

@@ -20,7 +20,7 @@ from headwater.cli.style import count, rate, seconds, span
 __all__ = ["LiveView", "job_table", "status_text"]
 
 _STATUS = {"starting": "yellow", "running": "green", "finished": "cyan", "stopped": "cyan", "failed": "bold red"}
-_WIDE = 100  # below, the columns that matter least are left out
+_WIDE = 110  # below, the columns that matter least are left out
 
 
 class LiveView:
