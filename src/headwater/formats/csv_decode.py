@@ -76,7 +76,7 @@ class _Line:
     def _token(self, position: int) -> str:
         """The text of a column. Spark has NULL where the line has nothing; a column that is not there is NULL."""
         found = f"{self._alias}.c{position}"
-        there = f"({self._alias}._bad IS NULL OR {position} < {self._count})"
+        there = f"{self._alias} IS NOT NULL AND ({self._alias}._bad IS NULL OR {position} < {self._count})"
         token = f"CASE WHEN {found} IS NOT NULL THEN {found} WHEN {there} THEN '' END"
         token = _restored(token, self._dialect)
         nothing = [self._dialect.null] if self._dialect.null is not None else []

@@ -63,7 +63,7 @@ class RawFormat:
         if size is None:
             return Decoder(payload, columns)
         wrong = text(f"Size of data received for deserializing {kind} type is not {size}.")
-        return Decoder(payload, columns, error=f"IF(octet_length({alias}) = {size}, NULL, {wrong})")
+        return Decoder(payload, columns, error=f"IF(octet_length({alias}) <> {size}, {wrong}, NULL)")
 
     def encoder(self, fields: Sequence[FormatField], columns: Sequence[str], options: Mapping[str, Any]) -> str:
         return _encoded(columns[0], fields[0], options)

@@ -82,15 +82,15 @@ def _problem(columns: str, options: dict[str, str | None]) -> str:
         (
             {**SIDES, "key.fields-prefix": "k_", "value.fields-include": "EXCEPT_KEY"},
             (
-                "All fields in 'key.fields' must be prefixed with 'k_' when option 'key.fields-prefix' is set but field "
-                "'id' is not prefixed."
+                "All fields in 'key.fields' must be prefixed with 'k_' when option 'key.fields-prefix' is set but "
+                "field 'id' is not prefixed."
             ),
         ),
         (
             {**SIDES, "key.fields-prefix": "i"},
             (
-                "A key prefix is not allowed when option 'value.fields-include' is set to 'ALL'. Set it to 'EXCEPT_KEY' "
-                "instead to avoid field overlaps."
+                "A key prefix is not allowed when option 'value.fields-include' is set to 'ALL'. Set it to "
+                "'EXCEPT_KEY' instead to avoid field overlaps."
             ),
         ),
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from decimal import Decimal
@@ -72,12 +73,18 @@ def encode(spark: SparkSession, case: Golden, rows: list[Any]) -> list[bytes | N
     return [None if r.message is None else bytes(r.message) for r in spark.sql(query).collect()]
 
 
-def decode(spark: SparkSession, case: Golden, messages: list[bytes], wanted: list[str] | None = None) -> list[Any]:
+def _binary(message: bytes | None) -> str:
+    return "CAST(NULL AS BINARY)" if message is None else f"X'{message.hex()}'"
+
+
+def decode(
+    spark: SparkSession, case: Golden, messages: Sequence[bytes | None], wanted: list[str] | None = None
+) -> list[Any]:
     """What Headwater reads: a list of rows per message, or its error."""
     by_name = {f.name: f for f in case.fields}
     chosen = [by_name[w] for w in wanted] if wanted is not None else list(case.fields)
     decoder = all_formats()[case.format].decoder("value", "p", case.fields, [f.name for f in chosen], case.options)
-    values = ", ".join(f"({i}, X'{m.hex()}')" for i, m in enumerate(messages))
+    values = ", ".join(f"({i}, {_binary(m)})" for i, m in enumerate(messages))
     columns = ", ".join(f"{sql} AS c{i}" for i, sql in enumerate(decoder.columns))
     source = f"VALUES {values} AS t(i, value)"
     for alias, sql in (*decoder.before, ("p", decoder.parsed), *decoder.after):

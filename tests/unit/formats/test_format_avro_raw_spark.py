@@ -6,7 +6,9 @@ import pytest
 from golden_rows import Golden, check_decoded, check_encoded, decode, expected, golden_cases
 from pyspark.sql import SparkSession
 
-from headwater.formats.base import all_formats
+from headwater.formats.base import FormatField, all_formats
+from headwater.options.reading import parse_options
+from headwater.sql.dialect import parse_type
 from headwater.sql.types import Field, SqlType
 
 pytestmark = pytest.mark.spark
@@ -55,3 +57,10 @@ def _with_scale(value: object, kind: SqlType) -> object:
         whole, _, fraction = value.partition(".")
         return f"{whole}.{fraction.ljust(kind.scale or 0, '0')}"
     return value
+
+
+@pytest.mark.parametrize("kind", ["INT", "STRING", "DOUBLE", "BOOLEAN"])
+def test_no_message_is_a_raw_null(format_spark: SparkSession, kind: str) -> None:
+    options = dict(parse_options(all_formats()["raw"].options, {}, "raw").values)
+    case = Golden("raw", "own", (FormatField("x", parse_type(kind)),), options, [], [], [], [])
+    assert decode(format_spark, case, [None]) == [[[None]]]
