@@ -10,19 +10,19 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from headwater.broker import Broker
 from headwater.runtime.checkpoint import Checkpoint
+from headwater.testing.kafka import Kafka, Record
 
 KILLS = 4
 CHANGES = 12_000
+PATIENCE = 120.0
 
 SCRIPT = """
 SET 'headwater.batch.max-rows' = '400';
@@ -37,60 +37,59 @@ SELECT region, COUNT(*), SUM(amount), COUNT(DISTINCT amount) FROM orders GROUP B
 """
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_nothing_is_lost_or_wrong_after_kills(
     broker: Broker, unique_topic: Callable[[str], str], tmp_path: Path
 ) -> None:
     dice = random.Random(11)
-    orders, totals = unique_topic("orders"), unique_topic("totals")
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    for future in admin.create_topics([NewTopic(orders, 3, 1), NewTopic(totals, 2, 1)]).values():
-        future.result()
+    topics = {"orders": unique_topic("orders"), "totals": unique_topic("totals")}
+    kafka = Kafka(broker.bootstrap_servers)
+    kafka.create({topics["orders"]: 3, topics["totals"]: 2})
     script = tmp_path / "orders.sql"
     script.write_text(SCRIPT)
-    variables = {"orders": orders, "totals": totals, "kafka": broker.bootstrap_servers}
     checkpoint = Checkpoint(str(tmp_path / "state" / "1-totals"))
-    load = _Load(broker.bootstrap_servers, orders)
+    load = _Load(kafka, topics["orders"])
     load.start()
-    for _ in range(KILLS):
-        job = _start(script, tmp_path / "state", variables)
-        _await_commits(job, checkpoint, checkpoint.last_commit() + 1 + dice.randrange(3))
-        time.sleep(dice.random() * 0.7)
-        os.killpg(job.pid, signal.SIGKILL)
-        job.wait()
+    for number in range(KILLS):
+        with _running(script, tmp_path / "state", {**topics, "kafka": broker.bootstrap_servers}) as job:
+            wanted = checkpoint.last_commit() + 1 + dice.randrange(3)
+            _await(job, checkpoint, lambda wanted=wanted: checkpoint.last_commit() >= wanted)
+            time.sleep(dice.random() * 0.7)
+            if number % 2:
+                # Python alone: Spark's JVM finds out by itself, in the middle of what it does.
+                job.kill()
+                job.wait()
     load.join()
-    job = _start(script, tmp_path / "state", variables)
-    _await_position(job, checkpoint, CHANGES)
-    os.killpg(job.pid, signal.SIGTERM)
-    assert job.wait(60) == 0
-    assert _table(broker.bootstrap_servers, totals) == load.recount()
+    with _running(script, tmp_path / "state", {**topics, "kafka": broker.bootstrap_servers}) as job:
+        _await(job, checkpoint, lambda: _read_so_far(checkpoint) >= CHANGES)
+        os.killpg(job.pid, signal.SIGTERM)
+        assert job.wait(60) == 0
+    assert _table(kafka, topics["totals"]) == load.recount()
+    kafka.close()
 
 
 class _Load(threading.Thread):
     """Changes to orders for about half a minute: the job never catches up for long while it is being killed."""
 
-    def __init__(self, servers: str, topic: str) -> None:
+    def __init__(self, kafka: Kafka, topic: str) -> None:
         super().__init__(daemon=True)
-        self._producer = Producer({"bootstrap.servers": servers, "partitioner": "murmur2_random"})
+        self._kafka = kafka
         self._topic = topic
         self._alive: dict[int, tuple[str, int]] = {}
 
     def run(self) -> None:
         dice = random.Random(5)
-        for number in range(CHANGES):
-            key = dice.randrange(500)
-            if dice.random() < 0.15:
-                self._alive.pop(key, None)
-                value = None
-            else:
-                self._alive[key] = (f"r{dice.randrange(20)}", dice.randrange(50))
-                region, amount = self._alive[key]
-                value = json.dumps({"id": key, "region": region, "amount": amount}).encode()
-            self._producer.produce(self._topic, key=key.to_bytes(8, "big"), value=value)
-            if number % 40 == 0:
-                self._producer.flush(30)
-                time.sleep(0.1)
-        assert self._producer.flush(30) == 0
+        for _ in range(CHANGES // 40):
+            self._kafka.produce([self._change(dice) for _ in range(40)])
+            time.sleep(0.1)
+
+    def _change(self, dice: random.Random) -> Record:
+        key, value = dice.randrange(500), None
+        self._alive.pop(key, None)
+        if dice.random() > 0.15:
+            region, amount = self._alive[key] = (f"r{dice.randrange(20)}", dice.randrange(50))
+            value = json.dumps({"id": key, "region": region, "amount": amount}).encode()
+        return Record(self._topic, key.to_bytes(8, "big"), value)
 
     def recount(self) -> dict[str, tuple[int, int, int]]:
         regions: dict[str, list[int]] = {}
@@ -99,57 +98,47 @@ class _Load(threading.Thread):
         return {region: (len(a), sum(a), len(set(a))) for region, a in regions.items()}
 
 
-def _start(script: Path, state: Path, variables: dict[str, str]) -> subprocess.Popen[bytes]:
+@contextmanager
+def _running(script: Path, state: Path, variables: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """`headwater run` in a process group of its own, which is killed at the end, with Spark's JVM."""
     command = [sys.executable, "-c", "from headwater.cli import main; main()", "run", str(script)]
     command += ["--checkpoint", str(state), "--master", "local[2]"]
     for name, value in variables.items():
         command += ["--var", f"{name}={value}"]
-    return subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    job = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield job
+    finally:
+        alive = job.poll() is None
+        if alive:
+            os.killpg(job.pid, signal.SIGKILL)
+        job.wait()
 
 
-def _await_commits(job: subprocess.Popen[bytes], checkpoint: Checkpoint, wanted: int) -> None:
-    _await(job, lambda: checkpoint.last_commit() >= wanted)
-
-
-def _await_position(job: subprocess.Popen[bytes], checkpoint: Checkpoint, wanted: int) -> None:
-    def reached() -> bool:
-        intent = checkpoint.intent(checkpoint.last_commit())
-        return intent is not None and sum(intent.end[0].values()) >= wanted
-
-    _await(job, reached)
-
-
-def _await(job: subprocess.Popen[bytes], condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 180
+def _await(job: subprocess.Popen[bytes], checkpoint: Checkpoint, condition: Callable[[], bool]) -> None:
+    """Patience lasts as long as there is progress."""
+    seen, deadline = -1, 0.0
     while not condition():
+        done = checkpoint.last_commit()
+        if done > seen:
+            seen, deadline = done, time.monotonic() + PATIENCE
         assert job.poll() is None, f"the job ended with code {job.returncode}"
-        assert time.monotonic() < deadline, "the job makes no progress"
+        assert time.monotonic() < deadline, f"the job has made no progress since batch {done}"
         time.sleep(0.05)
 
 
-def _table(servers: str, topic: str) -> dict[str, tuple[int, int, int]]:
-    consumer = Consumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": topic,
-            "auto.offset.reset": "earliest",
-            "enable.partition.eof": True,
-        }
-    )
-    consumer.subscribe([topic])
-    rows: dict[str, Any] = {}
-    ended = 0
-    while ended < 2:
-        message = consumer.poll(30)
-        assert message is not None, "the topic cannot be read"
-        if message.error() is not None:
-            ended += 1
-            continue
-        key = message.key().decode()
-        if message.value() is None:
-            rows.pop(key, None)
-        else:
-            value = json.loads(message.value())
-            rows[key] = (value["n"], value["total"], value["amounts"])
-    consumer.close()
+def _read_so_far(checkpoint: Checkpoint) -> int:
+    intent = checkpoint.intent(checkpoint.last_commit())
+    return sum(intent.end[0].values()) if intent is not None else 0
+
+
+def _table(kafka: Kafka, topic: str) -> dict[str, tuple[int, int, int]]:
+    rows: dict[str, tuple[int, int, int]] = {}
+    ends = {partition: end for (_, partition), end in kafka.ends({topic: 2}).items()}
+    for record in kafka.read(topic, {}, ends):
+        assert record.key is not None
+        rows.pop(record.key.decode(), None)
+        if record.value is not None:
+            value = json.loads(record.value)
+            rows[record.key.decode()] = (value["n"], value["total"], value["amounts"])
     return rows
