@@ -5,6 +5,7 @@ from __future__ import annotations
 from headwater.catalog.catalog import Catalog
 from headwater.errors import SqlError
 from headwater.plan.build import Builder
+from headwater.plan.chance import refuse_chance
 from headwater.plan.changelog import settle_changes
 from headwater.plan.merge import merge_projects
 from headwater.plan.nodes import Write
@@ -13,7 +14,7 @@ from headwater.sql.statements import Insert
 
 __all__ = ["PASSES", "plan_insert"]
 
-PASSES = (merge_projects, prune, settle_changes)
+PASSES = (merge_projects, prune, settle_changes, refuse_chance)
 
 
 def plan_insert(statement: Insert, catalog: Catalog) -> Write:

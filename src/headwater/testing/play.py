@@ -210,6 +210,9 @@ class Play:
         self._settle(step.line)
         expected = tuple(sorted(" | ".join(row) for row in step.rows))
         got = tuple(sorted(" | ".join(row) for row in self._engine.table(step.table)))
+        if self._way is Way.KILLS and not self._definitions.catalog.table(step.table).primary_key:
+            # A log may repeat itself after a crash.
+            expected, got = tuple(sorted(set(expected))), tuple(sorted(set(got)))
         self._verdict(step, None if expected == got else Mismatch(expected, got))
 
     def _expect_outcome(self, step: Outcome) -> None:

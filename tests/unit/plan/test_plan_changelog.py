@@ -140,6 +140,42 @@ def test_what_a_sink_cannot_take(sql: str, texts: list[str]) -> None:
         assert text in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("sql", "texts"),
+    [
+        (
+            "INSERT INTO by_who SELECT r, COUNT(*) FROM (SELECT CAST(RAND() AS STRING) AS r FROM ups) GROUP BY r",
+            ["CAST(RAND() AS STRING) gives another value each time", "because of the upsert-kafka table 'ups'"],
+        ),
+        ("INSERT INTO by_who SELECT who, SUM(RAND_INTEGER(9)) FROM ups GROUP BY who", ["RAND_INTEGER(9) gives another value"]),
+        ("INSERT INTO by_who SELECT who, COUNT(*) FILTER (WHERE RAND() > 0.5) FROM ups GROUP BY who", ["RAND()"]),
+        ("INSERT INTO by_who SELECT who, COUNT(*) FROM log_ GROUP BY who HAVING RAND() > 0.5", ["because of GROUP BY who"]),
+        ("INSERT INTO by_id_n SELECT CAST(n AS INT), CAST(RAND() AS BIGINT) FROM (SELECT id, COUNT(*) AS n FROM ups GROUP BY id)", ["is not unique"]),
+        ("INSERT INTO by_id_n SELECT id, RAND_INTEGER(9) FROM (SELECT id, COUNT(*) AS c FROM ups GROUP BY id)", ["RAND_INTEGER(9)"]),
+        ("INSERT INTO by_who SELECT who, COUNT(*) FROM (SELECT UUID() AS who FROM ups UNION ALL SELECT who FROM log_) GROUP BY who", ["UUID()"]),
+    ],
+)  # fmt: skip
+def test_what_is_taken_back_must_not_change_by_itself(sql: str, texts: list[str]) -> None:
+    with pytest.raises(ValidationError) as raised:
+        plan(sql)
+    for text in texts:
+        assert text in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "INSERT INTO by_who SELECT who, COUNT(*) FROM ups WHERE RAND() > 0.5 GROUP BY who",  # judged once, then kept
+        "INSERT INTO by_id SELECT id, RAND_INTEGER(9) FROM ups WHERE RAND() > 0.5",
+        "INSERT INTO by_who SELECT who, COUNT(*) + RAND_INTEGER(3) FROM ups GROUP BY who",  # only shown
+        "INSERT INTO by_who SELECT who, COUNT(*) FROM log_ WHERE RAND() > 0.5 GROUP BY who",  # nothing is taken back
+        "INSERT INTO shown SELECT UUID(), n FROM ups",
+    ],
+)
+def test_chance_is_welcome_where_nothing_is_taken_back_by_it(sql: str) -> None:
+    plan(sql)
+
+
 def test_a_kafka_table_with_a_key_takes_updates() -> None:
     assert plan("INSERT INTO keyed SELECT who, COUNT(*) FROM ups GROUP BY who").key == ("who",)
     assert plan("INSERT INTO plain SELECT who, n FROM log_").key == ()
