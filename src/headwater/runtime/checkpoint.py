@@ -61,6 +61,7 @@ class Checkpoint:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            self.release()
             raise IncompatibleCheckpointError(
                 "Another running job holds this checkpoint.",
                 detail=f"Checkpoint: {self.location}",
