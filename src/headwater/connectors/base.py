@@ -62,6 +62,11 @@ class Connector:
     # Options of other connectors that people bring along, and why there is no such thing here.
     not_here: ClassVar[Mapping[str, str]] = {}
 
+    def takes(self, table: Table) -> Accepts | None:
+        """What this very table takes when it is written: a connector may have an option for it."""
+        del table
+        return self.accepts
+
     def more_options(self, given: Mapping[str, str]) -> tuple[Option, ...]:
         """Options that exist because of what is given, such as those of a format."""
         del given
@@ -95,7 +100,3 @@ class Connector:
     @property
     def reads_upserts(self) -> bool:
         return self.emits is Emits.UPSERT
-
-    @property
-    def writes_all_changes(self) -> bool:
-        return self.accepts is Accepts.ALL

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from headwater.catalog.tables import Table
+from headwater.connectors.base import Accepts
 from headwater.errors import ValidationError
 from headwater.plan import nodes as n
 from headwater.plan.expression import Expr
@@ -34,7 +36,14 @@ def _decisive(node: n.Node) -> Iterable[Expr]:
             return [*parts, *_computed(node.input, node.input.names)]
         case n.Collapse():
             return _computed(node.input, node.key)
+        case n.Write() if _keeps_every_change(node.table):
+            return _computed(node.input, node.input.names)
     return []
+
+
+def _keeps_every_change(table: Table) -> bool:
+    """Whether readers of the table match what is taken back with what was given; nobody does if it is only shown."""
+    return table.connector.takes(table) is Accepts.ALL and table.connector.accepts is not Accepts.ALL
 
 
 def _computed(node: n.Node, names: Iterable[str]) -> list[Expr]:

@@ -5,12 +5,14 @@
 2. A keyed sink needs one net change per key. An Aggregate on that key gives it as it is, without before-images; a
    Filter above it needs both images and a Collapse; an upsert source with the same key passes through, without state.
 3. The sink's primary key must be unique in the query: proved here, or the error says which key would be.
+4. A sink takes inserts only, one net change per key, or every change: `Connector.takes` knows.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from headwater.connectors.base import Accepts
 from headwater.errors import ValidationError
 from headwater.plan import nodes as n
 from headwater.plan.traits import Mode, describe_source_of_updates, mode_of, unique_key
@@ -23,18 +25,26 @@ def settle_changes(root: n.Write) -> n.Write:
     updating = mode_of(root.input) is not Mode.APPEND
     if not updating:
         return root
-    if root.table.connector.writes_all_changes:
-        return replace(root, input=_exact(root.input))
-    if not root.key:
+    taken = root.table.connector.takes(root.table)
+    if taken is Accepts.APPEND:
         raise _cannot_take_updates(root)
+    if root.key:
+        _prove_unique(root)
+    if taken is Accepts.ALL:
+        return replace(root, input=_exact(root.input))
     return replace(root, input=_keyed(root))
+
+
+def _prove_unique(root: n.Write) -> None:
+    key = unique_key(root.input)
+    if key is None or not set(key) <= set(root.key):
+        raise _not_unique(root, key)
 
 
 def _keyed(root: n.Write) -> n.Node:
     node, wanted = root.input, set(root.key)
     key = unique_key(node)
-    if key is None or not set(key) <= wanted:
-        raise _not_unique(root, key)
+    assert key is not None
     if set(key) < wanted:
         return _collapsed(node, root.key)
     if _is_upsert_chain(node):
@@ -98,9 +108,19 @@ def _cannot_take_updates(root: n.Write) -> ValidationError:
     source = describe_source_of_updates(root.input)
     key = unique_key(root.input)
     columns = ", ".join(key) if key else "…"
-    return ValidationError(
+    fact = (
         f"Table '{root.table.name}' doesn't support consuming update and delete changes, "
-        f"which are produced by {source}.",
+        f"which are produced by {source}."
+    )
+    if root.table.options.given.get("sink.changelog"):
+        return ValidationError(
+            fact,
+            detail="'sink.changelog' = 'append' means that it takes inserts only.",
+            hint="Set 'sink.changelog' to 'upsert', for a table with a PRIMARY KEY, or to 'retract', or write a query "
+            "that only inserts.",
+        )
+    return ValidationError(
+        fact,
         detail=f"It is a '{root.table.connector.identifier}' table without a PRIMARY KEY: it can only append rows.",
         hint=f"Declare PRIMARY KEY ({columns}) NOT ENFORCED on '{root.table.name}', or make it an 'upsert-kafka' "
         "table, or write a query that only inserts.",

@@ -59,6 +59,7 @@ def _problem(columns: str, options: dict[str, str | None]) -> str:
             {**SIDES, "sink.partitioner": "round-robin"},
             "Currently 'round-robin' partitioner only works when option 'key.fields' is not specified.",
         ),
+        ({"sink.changelog": "upsert"}, "'sink.changelog' = 'upsert' needs a PRIMARY KEY"),
         ({"sink.partitioner": ""}, "Option 'sink.partitioner' should be a non-empty string."),
         (
             {"sink.partitioner": "org.mycompany.MyPartitioner"},
@@ -134,7 +135,8 @@ def test_rules_of_kafka(change: dict[str, str | None], problem: str) -> None:
         (KEYED, {"format": "json"}, "format  An upsert-kafka table has 'key.format' and 'value.format'."),
         (KEYED, {"key.fields": "id"}, "key.fields  The key of an upsert-kafka table is its PRIMARY KEY."),
         (KEYED, {"scan.startup.mode": "latest-offset"}, "An upsert-kafka table is always read from the beginning"),
-        (KEYED, {"sink.partitioner": "fixed"}, "go to the partition of their key."),
+        (KEYED, {"sink.partitioner": ""}, "Option 'sink.partitioner' should be a non-empty string."),
+        (KEYED, {"sink.changelog": "all"}, "'all' is not one of append, upsert, retract."),
         (KEYED, {"key.fields-prefix": "k_"}, "A key prefix is not allowed when option 'value.fields-include' is set"),
         (
             KEYED,

@@ -18,6 +18,10 @@ CREATE TABLE by_who (who STRING, n BIGINT, PRIMARY KEY (who) NOT ENFORCED) WITH 
 CREATE TABLE plain (who STRING, n BIGINT) WITH ('connector' = 'kafka', 'topic' = 'plain', {KAFKA}, 'format' = 'json');
 CREATE TABLE keyed (who STRING, n BIGINT, PRIMARY KEY (who) NOT ENFORCED)
 WITH ('connector' = 'kafka', 'topic' = 'keyed', {KAFKA}, 'format' = 'json');
+CREATE TABLE changes (who STRING, n BIGINT)
+WITH ('connector' = 'kafka', 'topic' = 'changes', {KAFKA}, 'format' = 'json', 'sink.changelog' = 'retract');
+CREATE TABLE keyed_changes (who STRING, n BIGINT, PRIMARY KEY (who) NOT ENFORCED)
+WITH ({UPSERT}, 'topic' = 'keyed_changes', 'sink.changelog' = 'retract');
 CREATE TABLE shown (who STRING, n BIGINT) WITH ('connector' = 'print');
 """
 

@@ -44,6 +44,9 @@ from headwater.plan.traits import Mode, mode_of, unique_key
         ("INSERT INTO shown SELECT who, n FROM ups", "Write Project Normalize Scan"),
         ("INSERT INTO shown SELECT who, COUNT(*) FROM log_ GROUP BY who", "Write Project Aggregate Scan"),
         ("INSERT INTO shown SELECT who, n FROM log_", "Write Project Scan"),
+        ("INSERT INTO changes SELECT who, n FROM ups", "Write Project Normalize Scan"),
+        ("INSERT INTO changes SELECT who, n FROM log_", "Write Project Scan"),
+        ("INSERT INTO keyed_changes SELECT who, COUNT(*) FROM log_ GROUP BY who", "Write Project Aggregate Scan"),
         # each part of a union for itself
         (
             "INSERT INTO by_who SELECT who, SUM(n) FROM (SELECT who, n FROM ups UNION ALL SELECT who, n FROM log_) GROUP BY who",
@@ -90,6 +93,7 @@ def test_before_images_are_kept_only_where_somebody_needs_them() -> None:
         ("INSERT INTO by_who SELECT who, COUNT(*) FROM ups GROUP BY who", Mode.UPSERT, ("who",)),
         ("INSERT INTO shown SELECT who, COUNT(*) FROM ups GROUP BY who", Mode.RETRACT, ("who",)),
         ("INSERT INTO shown SELECT who, n FROM ups", Mode.RETRACT, None),
+        ("INSERT INTO keyed_changes SELECT who, COUNT(*) FROM ups GROUP BY who", Mode.RETRACT, ("who",)),
     ],
 )
 def test_what_reaches_the_sink(sql: str, mode: Mode, key: tuple[str, ...] | None) -> None:
@@ -129,6 +133,11 @@ def test_keys_are_followed_under_new_names() -> None:
             "INSERT INTO keyed SELECT CAST(MAX(id) AS STRING), n FROM ups GROUP BY n",
             ["PRIMARY KEY (who) of table 'keyed'", "identified by (n)", "Declare PRIMARY KEY (n) NOT ENFORCED, or group by (who)"],
         ),
+        ("INSERT INTO keyed_changes SELECT who, n FROM ups", ["PRIMARY KEY (who) of table 'keyed_changes' is not unique"]),
+        (
+            "INSERT INTO keyed /*+ OPTIONS('sink.changelog' = 'append') */ SELECT who, COUNT(*) FROM log_ GROUP BY who",
+            ["produced by GROUP BY who", "'sink.changelog' = 'append' means that it takes inserts only."],
+        ),
         ("INSERT INTO by_id SELECT id + 1, n FROM ups", ["PRIMARY KEY (id) of table 'by_id' is not unique"]),
         ("INSERT INTO by_who SELECT who, n FROM ups UNION ALL SELECT who, n FROM log_", ["is not unique"]),
     ],
@@ -147,6 +156,7 @@ def test_what_a_sink_cannot_take(sql: str, texts: list[str]) -> None:
             "INSERT INTO by_who SELECT r, COUNT(*) FROM (SELECT CAST(RAND() AS STRING) AS r FROM ups) GROUP BY r",
             ["CAST(RAND() AS STRING) gives another value each time", "because of the upsert-kafka table 'ups'"],
         ),
+        ("INSERT INTO changes SELECT UUID(), n FROM ups WHERE n > 1", ["UUID() gives another value each time"]),
         ("INSERT INTO by_who SELECT who, SUM(RAND_INTEGER(9)) FROM ups GROUP BY who", ["RAND_INTEGER(9) gives another value"]),
         ("INSERT INTO by_who SELECT who, COUNT(*) FILTER (WHERE RAND() > 0.5) FROM ups GROUP BY who", ["RAND()"]),
         ("INSERT INTO by_who SELECT who, COUNT(*) FROM log_ GROUP BY who HAVING RAND() > 0.5", ["because of GROUP BY who"]),

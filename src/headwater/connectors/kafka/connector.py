@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["KAFKA", "UPSERT_KAFKA"]
 
 
+_TAKES = {"append": Accepts.APPEND, "upsert": Accepts.UPSERT, "retract": Accepts.ALL}
+
+
 class _AnyKafka(Connector):
     metadata = KAFKA_METADATA
     accepts = Accepts.UPSERT
@@ -38,6 +41,10 @@ class _AnyKafka(Connector):
             if name in formats
             for option in under(format_prefix(key, name), formats[name].options)
         )
+
+    def takes(self, table: Table) -> Accepts:
+        written = table.options.string("sink.changelog") or ("upsert" if table.primary_key else "append")
+        return _TAKES[written]
 
     def validate(self, table: Table) -> list[Problem]:
         return table_problems(table)
@@ -72,7 +79,6 @@ class UpsertKafkaConnector(_AnyKafka):
         "scan.startup.mode": _FROM_THE_START,
         "scan.startup.specific-offsets": _FROM_THE_START,
         "scan.startup.timestamp-millis": _FROM_THE_START,
-        "sink.partitioner": "Rows of an upsert-kafka table go to the partition of their key.",
         "sink.semantic": "Use 'sink.delivery-guarantee'.",
     }
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 from headwater.connectors.base import CONNECTOR
 from headwater.options.base import Option, OptionType
 from headwater.options.resolved import ResolvedOptions
-from headwater.options.types import DURATION, INT, LIST, LONG, STRING, enum
+from headwater.options.types import BOOL, DURATION, INT, LIST, LONG, STRING, enum
 
 __all__ = ["KAFKA_OPTIONS", "NOT_YET", "PROPERTIES", "UPSERT_KAFKA_OPTIONS", "NotYet"]
 
@@ -20,6 +20,7 @@ STARTUP_MODES = ("earliest-offset", "latest-offset", "group-offsets", "timestamp
 BOUNDED_MODES = ("unbounded", "latest-offset", "group-offsets", "timestamp", "specific-offsets")
 GUARANTEES = ("none", "at-least-once", "exactly-once")
 PARTITIONERS = ("default", "fixed", "round-robin")
+CHANGELOGS = ("append", "upsert", "retract")
 
 
 def _offsets(key: str) -> OptionType:
@@ -111,6 +112,26 @@ _SCAN = (
     ),
 )
 _SINK = (
+    Option(
+        "sink.partitioner",
+        STRING,
+        "Partition of a message. 'default': by the key, or if there is none as the producer likes. 'fixed': each task "
+        "writes to one partition. 'round-robin': in turn. Or the name of a class.",
+        "default",
+    ),
+    _choice(
+        "sink.changelog",
+        CHANGELOGS,
+        "How changes are written. 'append': rows only; a query that updates is refused. 'upsert': the newest row of a "
+        "key, and a null value for its deletion; needs a PRIMARY KEY. 'retract': every change, with its kind (+I, -U, "
+        "+U, -D) in the header 'rowkind'. Default: 'upsert' with a PRIMARY KEY, else 'append'.",
+    ),
+    Option(
+        "sink.ignore-retractions",
+        BOOL,
+        "Whether what takes a row back (-U, -D) is not written at all: keys are updated, but never deleted.",
+        False,
+    ),
     _choice(
         "sink.delivery-guarantee",
         GUARANTEES,
@@ -137,13 +158,6 @@ KAFKA_OPTIONS: tuple[Option, ...] = (
     *_KEY_LAYOUT,
     *_STARTUP,
     *_SCAN,
-    Option(
-        "sink.partitioner",
-        STRING,
-        "Partition of a message. 'default': by the key, or if there is none as the producer likes. 'fixed': each task "
-        "writes to one partition. 'round-robin': in turn. Or the name of a class.",
-        "default",
-    ),
     *_SINK,
     Option(
         "sink.semantic",

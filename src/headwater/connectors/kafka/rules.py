@@ -85,11 +85,10 @@ def _parallelism(table: Table) -> Iterator[Problem]:
 
 def _partitioner(table: Table) -> Iterator[Problem]:
     key = "sink.partitioner"
-    if key not in table.options.values:
-        return
     if not table.options.string(key).strip():
         yield Problem("Option 'sink.partitioner' should be a non-empty string.", key=key)
-    if table.options.string(key) == "round-robin" and table.options.strings("key.fields"):
+    keyed = "key.fields" in table.options.values and table.options.strings("key.fields")
+    if table.options.string(key) == "round-robin" and keyed:
         text = "Currently 'round-robin' partitioner only works when option 'key.fields' is not specified."
         yield Problem(text, key=key)
 
@@ -124,6 +123,13 @@ def _primary_key(table: Table) -> Iterator[Problem]:
         )
 
 
+def _changelog(table: Table) -> Iterator[Problem]:
+    if table.options.string("sink.changelog") == "upsert" and not table.primary_key:
+        yield Problem(
+            "'sink.changelog' = 'upsert' needs a PRIMARY KEY: it says whose row is new.", key="sink.changelog"
+        )
+
+
 def _layout(table: Table) -> Iterator[Problem]:
     """Keys, values and their formats: the layout itself knows what is wrong with it."""
     try:
@@ -152,6 +158,7 @@ RULES = (
     _client_properties,
     _parallelism,
     _primary_key,
+    _changelog,
     _layout,
     _partitioner,
     _exactly_once,
