@@ -6,13 +6,14 @@ data between two positions; reading it again gives the same rows, whenever that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["IoContext", "Position", "Sink", "Source"]
+__all__ = ["IoContext", "Pace", "Position", "Sink", "SinkStart", "Source"]
 
 Position = dict[str, int]
 
@@ -60,14 +61,50 @@ class Source(Protocol):
     def close(self) -> None: ...
 
 
-class Sink(Protocol):
+@dataclass(frozen=True)
+class Pace:
+    """A batch waits until so many rows have come or so much time has passed since the batch before."""
+
+    rows: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class SinkStart:
+    """What a sink must know to go on exactly where the job stopped.
+
+    checkpoint  the identity of the checkpoint: another one starts to count its batches anew
+    batch       the number of the batch that comes next, and `begun` whether an earlier run has begun it
+    plan        the same text only if the same rows are computed from the same input
+    repeatable  whether computing a batch again gives the very same rows: nothing in them is chance or the clock
+    remembered  what `start` answered last time
+    """
+
+    checkpoint: str
+    batch: int
+    begun: bool
+    plan: str
+    repeatable: bool
+    remembered: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Sink(ABC):
     """One table being written."""
 
+    pace: Pace | None = None
+
+    def start(self, job: SinkStart) -> dict[str, Any]:
+        """Called once, before the first batch. The answer is kept in the checkpoint until the next start."""
+        del job
+        return {}
+
+    @abstractmethod
     def write(self, rows: DataFrame, batch: int) -> int | None:
         """Write one batch; answer with the number of rows written if it is known."""
-        ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """The job ends."""
+        return
 
 
 def total(start: Position, end: Position) -> int:

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 
 from headwater.catalog.tables import Table
 from headwater.changelog.kinds import INSERT, KIND, SHORT_NAMES
-from headwater.connectors.io import IoContext
+from headwater.connectors.io import IoContext, Sink
 from headwater.connectors.rows import checked_not_null
 
 __all__ = ["PrintSink", "show_value"]
@@ -20,7 +20,7 @@ __all__ = ["PrintSink", "show_value"]
 _one_at_a_time = threading.Lock()
 
 
-class PrintSink:
+class PrintSink(Sink):
     def __init__(self, table: Table, context: IoContext) -> None:
         self._table = table
         name = table.options.string("print-identifier")
@@ -42,9 +42,6 @@ class PrintSink:
     def _print(self, line: str) -> None:
         with _one_at_a_time:
             print(line, file=sys.stderr if self._error else sys.stdout, flush=True)
-
-    def close(self) -> None:
-        pass
 
 
 def show_value(value: Any) -> str:

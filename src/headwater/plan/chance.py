@@ -6,16 +6,17 @@ a sink would meet another value on the way back than on the way in.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
 
 from headwater.catalog.tables import Table
 from headwater.connectors.base import Accepts
 from headwater.errors import ValidationError
 from headwater.plan import nodes as n
-from headwater.plan.expression import Expr
+from headwater.plan.expression import AggregateCall, Expr
 from headwater.plan.traits import Mode, describe_source_of_updates, mode_of
 
-__all__ = ["refuse_chance"]
+__all__ = ["is_repeatable", "refuse_chance"]
 
 
 def refuse_chance(root: n.Write) -> n.Write:
@@ -25,6 +26,27 @@ def refuse_chance(root: n.Write) -> n.Write:
             if not expression.deterministic:
                 raise _changes_by_itself(expression, node)
     return root
+
+
+def is_repeatable(root: n.Write) -> bool:
+    """Whether computing a batch again gives the very same rows. Without a key of their own not even sums are: those of
+    floating point numbers depend on the order in which rows come."""
+    nodes = n.walk(root)
+    if not root.table.primary_key and any(isinstance(node, n.Aggregate) for node in nodes):
+        return False
+    return all(e.deterministic for node in nodes for e in _expressions([getattr(node, f.name) for f in fields(node)]))
+
+
+def _expressions(parts: object) -> Iterator[Expr]:
+    """Those of one node, not of its inputs."""
+    match parts:
+        case Expr():
+            yield parts
+        case AggregateCall():
+            yield from _expressions([parts.argument, parts.filter])
+        case tuple() | list():
+            for part in parts:
+                yield from _expressions(part)
 
 
 def _decisive(node: n.Node) -> Iterable[Expr]:

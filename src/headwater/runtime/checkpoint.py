@@ -1,6 +1,7 @@
 """What a job has promised and what it has done, in small files.
 
-    job.json              who writes here: the signature of the plan and the number of state partitions
+    job.json              who writes here: the signature of the plan, the number of state partitions, and an identity
+    sink.json             what the sink wants to remember from one run to the next
     intents/000042.json   batch 42 reads from here to there (written before it starts; a replay reads exactly the same)
     commits/000042.json   batch 42 is in the sink and its state is saved: the single point at which it becomes done
     state/<operator>/     see `layers`
@@ -12,6 +13,7 @@ later batches, and runs the next intent again if there is one.
 from __future__ import annotations
 
 import fcntl
+import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -77,8 +79,19 @@ class Checkpoint:
         content: dict[str, Any] | None = read_json(f"{self.location}/job.json")
         return content
 
-    def create(self, job: dict[str, Any]) -> None:
-        write_json(f"{self.location}/job.json", job)
+    def create(self, job: dict[str, Any]) -> dict[str, Any]:
+        """The identity tells this checkpoint from any other that was or will be in the same place."""
+        content = {**job, "identity": uuid.uuid4().hex[:16]}
+        write_json(f"{self.location}/job.json", content)
+        return content
+
+    def sink(self) -> dict[str, Any]:
+        content: dict[str, Any] | None = read_json(f"{self.location}/sink.json")
+        return content or {}
+
+    def remember_sink(self, facts: dict[str, Any]) -> None:
+        if facts != self.sink():
+            write_json(f"{self.location}/sink.json", facts)
 
     def last_commit(self) -> int:
         """The number of the last batch that is done; 0 for none."""

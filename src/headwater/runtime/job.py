@@ -19,10 +19,12 @@ from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
-from headwater.connectors.io import IoContext, Position, Sink, Source, total
+from headwater.connectors.io import IoContext, Position, Sink, SinkStart, Source, total
 from headwater.connectors.open import open_sink, open_source
 from headwater.errors import HeadwaterError, IncompatibleCheckpointError, JobError
 from headwater.options.session import SessionOptions
+from headwater.plan.chance import is_repeatable
+from headwater.plan.explain import explain
 from headwater.plan.nodes import Scan, Values, Write, walk
 from headwater.plan.signature import Signature, differences, signature_of
 from headwater.runtime.checkpoint import Checkpoint, Intent
@@ -189,7 +191,7 @@ class _Loop:
         self.scans = [node for node in walk(job.plan) if isinstance(node, Scan | Values)]
         self.sources: list[Source] = [open_source(scan, context) for scan in self.scans]
         self.sink: Sink = job.around_sink(open_sink(job.plan, context))
-        self.started = time.monotonic()
+        self.wrote_at = time.monotonic()
 
     def run(self) -> None:
         try:
@@ -218,12 +220,14 @@ class _Loop:
         stored = checkpoint.job()
         signature = signature_of(self.job.plan)
         if stored is None:
-            checkpoint.create({"signature": signature.to_json(), "partitions": self.job.settings.partitions})
+            facts = {"signature": signature.to_json(), "partitions": self.job.settings.partitions}
+            stored = checkpoint.create(facts)
         else:
             _check_compatible(stored["signature"], signature, checkpoint.location)
         checkpoint.drop_uncommitted_state()
         done = checkpoint.last_commit()
         intent = checkpoint.intent(done + 1)
+        self._start_sink(stored["identity"], done + 1, intent is not None)
         last = checkpoint.intent(done) if done else None
         if last is not None:
             return done, last.end, last.bounds, intent
@@ -233,16 +237,31 @@ class _Loop:
         bounds = self._patiently(lambda: [s.bound(p) for s, p in zip(self.sources, start, strict=True)])
         return done, start, bounds, None
 
+    def _start_sink(self, identity: str, batch: int, begun: bool) -> None:
+        plan = self.job.plan
+        remembered = self.job.checkpoint.sink()
+        start = SinkStart(identity, batch, begun, explain(plan), is_repeatable(plan), remembered)
+        self.job.checkpoint.remember_sink(self._patiently(lambda: self.sink.start(start)))
+
     def _next_intent(self, position: list[Position], bounds: list[Position | None]) -> Intent | None:
         limit = self.job.settings.max_rows
         end = self._patiently(
             lambda: [s.available(p, b, limit) for s, p, b in zip(self.sources, position, bounds, strict=True)]
         )
         waiting = sum(total(p, e) for p, e in zip(position, end, strict=True))
-        return Intent(position, end, bounds) if waiting > 0 else None
+        if waiting <= 0 or self._held_back(waiting, _finished(end, bounds)):
+            return None
+        return Intent(position, end, bounds)
+
+    def _held_back(self, waiting: int, at_the_end: bool) -> bool:
+        """Whether the sink wants more changes, or more time, before the next batch."""
+        pace = self.sink.pace
+        if pace is None or at_the_end or waiting >= pace.rows:
+            return False
+        return time.monotonic() - self.wrote_at < pace.seconds
 
     def _run_batch(self, batch: int, intent: Intent) -> None:
-        began = time.monotonic()
+        began = self.wrote_at = time.monotonic()
         if self.job.checkpoint.intent(batch) is None:
             self.job.checkpoint.intend(batch, intent)  # 1
         written = self._patiently(lambda: self._compute(batch, intent))  # 2

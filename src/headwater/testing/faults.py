@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 
 from pyspark.sql import DataFrame
 
-from headwater.connectors.io import Sink
+from headwater.connectors.io import Pace, Sink, SinkStart
 from headwater.errors import JobError
 
 __all__ = ["Crash", "CrashingSink", "Fault"]
@@ -25,12 +26,19 @@ class Crash(JobError):
     """A job ended where a test told it to."""
 
 
-class CrashingSink:
+class CrashingSink(Sink):
     """Passes batches on to the real sink until `next_fault` is set; then one batch ends in a Crash."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
         self.next_fault: Fault | None = None
+
+    @property
+    def pace(self) -> Pace | None:  # type: ignore[override]  # what is a value there is asked for here
+        return self._sink.pace
+
+    def start(self, job: SinkStart) -> dict[str, Any]:
+        return self._sink.start(job)
 
     def write(self, rows: DataFrame, batch: int) -> int | None:
         fault, self.next_fault = self.next_fault, None

@@ -62,10 +62,6 @@ def _problem(columns: str, options: dict[str, str | None]) -> str:
         ({"sink.changelog": "upsert"}, "'sink.changelog' = 'upsert' needs a PRIMARY KEY"),
         ({"sink.partitioner": ""}, "Option 'sink.partitioner' should be a non-empty string."),
         (
-            {"sink.partitioner": "org.mycompany.MyPartitioner"},
-            "is not supported yet. Use one of default, fixed, round-",
-        ),
-        (
             {"key.fields": "id"},
             "The option 'key.fields' can only be declared if a key format is defined using 'key.format'.",
         ),
@@ -95,10 +91,39 @@ def _problem(columns: str, options: dict[str, str | None]) -> str:
             ),
         ),
         (
-            {"sink.delivery-guarantee": "exactly-once"},
-            "sink.transactional-id-prefix must be specified when using DeliveryGuarantee.EXACTLY_ONCE.",
+            {"sink.transactional-id-prefix": "p"},
+            "'sink.transactional-id-prefix' is only used with 'sink.delivery-guarantee' = 'exactly-once'.",
         ),
-        ({"sink.semantic": "exactly-once"}, "DeliveryGuarantee.EXACTLY_ONCE"),
+        (
+            {"sink.semantic": "exactly-once", "sink.transactional-id-prefix": "p" * 64_001},
+            "'sink.transactional-id-prefix' must not be longer than 64000 bytes.",
+        ),
+        (
+            {"sink.semantic": "exactly-once", "sink.transaction-naming-strategy": "INCREMENTING"},
+            "'sink.transaction-naming-strategy' = 'INCREMENTING' is not supported",
+        ),
+        (
+            {"sink.delivery-guarantee": "exactly-once", "properties.acks": "1"},
+            "'properties.acks' = '1' contradicts 'exactly-once', which needs 'all'.",
+        ),
+        (
+            {"sink.delivery-guarantee": "exactly-once", "properties.enable.idempotence": "false"},
+            "'properties.enable.idempotence' = 'false' contradicts 'exactly-once'",
+        ),
+        (
+            {"sink.delivery-guarantee": "exactly-once", "properties.transaction.timeout.ms": "1 min"},
+            "'properties.transaction.timeout.ms' = '1 min' is not a number of milliseconds.",
+        ),
+        ({"sink.topic.partitions": "3"}, "'sink.topic.partitions' is only used with 'sink.topic.create' = 'true'."),
+        ({"sink.topic.config.retention.ms": "3"}, "is only used with 'sink.topic.create' = 'true'."),
+        (
+            {"sink.topic.create": "true", "sink.topic.replication-factor": "0"},
+            "'sink.topic.replication-factor' must be greater than zero.",
+        ),
+        (
+            {"sink.topic.create": "true", "topic": None, "topic-pattern": "a.*"},
+            "'sink.topic.create' needs the names of the topics in 'topic'",
+        ),
         ({"sink.buffer-flush.max-rows": "5"}, "Sink buffer flush is only supported in upsert-kafka."),
         ({"format": None}, "Could not find required scan format 'value.format'."),
         ({"format": "jsn"}, "Could not find any factory for identifier 'jsn'"),
@@ -148,11 +173,6 @@ def test_rules_of_kafka(change: dict[str, str | None], problem: str) -> None:
             {"sink.buffer-flush.max-rows": "5"},
             "'sink.buffer-flush.max-rows' and 'sink.buffer-flush.interval' must be set to be greater than zero",
         ),
-        (
-            KEYED,
-            {"sink.buffer-flush.max-rows": "5", "sink.buffer-flush.interval": "1 s"},
-            "'sink.buffer-flush.max-rows' = '5' is not supported yet.",
-        ),
         (KEYED, {"value.format": "debezium-json"}, "Could not find any factory for identifier 'debezium-json'"),
     ],
 )
@@ -161,14 +181,6 @@ def test_rules_of_upsert_kafka(columns: str, change: dict[str, str | None], prob
 
 
 GIVEN = {
-    "topic": {"topic": "a;b"},
-    "topic-pattern": {"topic": None, "topic-pattern": "a.*"},
-    "sink.partitioner": {"sink.partitioner": "x.Y"},
-    "sink.delivery-guarantee": {"sink.delivery-guarantee": "exactly-once"},
-    "sink.transactional-id-prefix": {"sink.transactional-id-prefix": "p"},
-    "sink.transaction-naming-strategy": {"sink.transaction-naming-strategy": "POOLING"},
-    "sink.buffer-flush.max-rows": {"sink.buffer-flush.max-rows": "5"},
-    "sink.buffer-flush.interval": {"sink.buffer-flush.interval": "1 s"},
     "scan.watermark.emit.strategy": {"scan.watermark.emit.strategy": "on-event"},
     "scan.watermark.alignment.group": {"scan.watermark.alignment.group": "g"},
     "scan.watermark.alignment.max-drift": {"scan.watermark.alignment.max-drift": "1 s"},
@@ -197,6 +209,11 @@ def test_what_is_not_there_yet_is_refused_and_never_ignored(key: str) -> None:
         {"sink.partitioner": "fixed", "sink.parallelism": "2", "scan.parallelism": "3"},
         {"sink.partitioner": "round-robin", "sink.delivery-guarantee": "none"},
         {"sink.semantic": "at-least-once"},
+        {"sink.semantic": "exactly-once"},
+        {"sink.delivery-guarantee": "exactly-once", "sink.transaction-naming-strategy": "POOLING"},
+        {"sink.topic.create": "true", "sink.topic.partitions": "3", "sink.topic.config.retention.ms": "1000"},
+        {"topic": "a;b"},
+        {"topic": None, "topic-pattern": "a.*"},
         {**SIDES, "value.fields-include": "EXCEPT_KEY"},
         {"format": "csv", "csv.null-literal": "", "csv.field-delimiter": "\\t"},
         {"properties.sasl.jaas.config": "secret", "properties.auto.offset.reset": "earliest"},
@@ -230,10 +247,7 @@ def test_a_log_with_a_primary_key_can_be_written_but_not_read() -> None:
     ("column", "problem"),
     [
         ("o BIGINT METADATA FROM 'offset'", "Invalid metadata key 'offset': it can be read but not written"),
-        (
-            "ts2 TIMESTAMP_LTZ(3) METADATA FROM 'timestamp'",
-            "Metadata key 'timestamp' of column 'ts2' cannot be written yet",
-        ),
+        ("tp STRING METADATA FROM 'topic'", "Metadata key 'topic' can be written only if the table has several topics"),
         (
             "h MAP<STRING, BYTES> METADATA FROM 'headers', l ARRAY<ROW<k STRING, v BYTES>> METADATA FROM 'header-list'",
             "The writable metadata is ambiguous. Please use either metadata key 'headers' or 'header-list'.",
@@ -246,6 +260,46 @@ def test_metadata_that_cannot_be_written(column: str, problem: str) -> None:
     with pytest.raises(ValidationError) as raised:
         check_sink(table)
     assert problem in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("columns", "change", "problem"),
+    [
+        ("", {"topic": "a;b"}, "A table with several topics is written only if each row names one of them"),
+        (
+            "",
+            {"sink.partitioner": "abc"},
+            "Could not find and instantiate partitioner class 'abc': it is neither one of",
+        ),
+        ("", {"sink.partitioner": "no.such.Class"}, "partitioner class 'no.such.Class': No module named 'no'."),
+        ("", {"sink.partitioner": "os.path.Nothing"}, "The module must be installed or on PYTHONPATH."),
+        ("", {"sink.partitioner": "org.mycompany.MyPartitioner"}, "This looks like a Java class; here it is a Python"),
+        ("", {"sink.partitioner": "json.dumps"}, "'json.dumps' should be a class with a method partition(record, key,"),
+        ("", {"sink.partitioner": "partitioner_classes.NeedsArguments"}, "It must be a class that takes no arguments."),
+        (
+            "",
+            {"sink.delivery-guarantee": "exactly-once", "properties.interceptor.classes": "a.B"},
+            "'properties.interceptor.classes' cannot be used where 'exactly-once' is asked for: it names Java classes.",
+        ),
+        (
+            ", ts2 TIMESTAMP_LTZ(3) METADATA FROM 'timestamp'",
+            {"properties.no.such.thing": "1"},
+            "'properties.no.such.thing' cannot be used where 'timestamp' is written: it has no counterpart",
+        ),
+    ],
+)
+def test_tables_that_cannot_be_written(columns: str, change: dict[str, str | None], problem: str) -> None:
+    table = create(f"{COLUMNS}{columns}", {**KAFKA, **change})
+    with pytest.raises(ValidationError) as raised:
+        check_sink(table)
+    assert problem in str(raised.value)
+
+
+def test_tables_whose_rows_name_their_topic() -> None:
+    column = "tp STRING METADATA FROM 'topic', ts2 TIMESTAMP_LTZ(3) METADATA FROM 'timestamp'"
+    check_sink(create(f"{COLUMNS}, {column}", {**KAFKA, "topic": "a;b"}))
+    check_sink(create(f"{COLUMNS}, {column}", {**KAFKA, "topic": None, "topic-pattern": "a.*"}))
+    check_sink(create(COLUMNS, {**KAFKA, "sink.partitioner": "partitioner_classes.ByLength"}))
 
 
 def test_metadata_that_can_be_written_or_only_read() -> None:

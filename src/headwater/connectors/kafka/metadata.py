@@ -10,7 +10,12 @@ __all__ = ["KAFKA_METADATA", "METADATA_NOT_YET"]
 _HEADER = SqlType("ROW", fields=(Field("key", STRING.as_nullable(False)), Field("value", BYTES)))
 
 KAFKA_METADATA: tuple[MetadataKey, ...] = (
-    MetadataKey("topic", STRING.as_nullable(False), "Topic of the message."),
+    MetadataKey(
+        "topic",
+        STRING.as_nullable(False),
+        "Topic of the message. Written where the table has several topics.",
+        writable=True,
+    ),
     MetadataKey("partition", INT.as_nullable(False), "Partition of the message."),
     MetadataKey(
         "headers",
@@ -35,7 +40,7 @@ KAFKA_METADATA: tuple[MetadataKey, ...] = (
 )
 
 # Known keys that are refused, for reading and for writing, with the reason.
-METADATA_NOT_YET = {
+METADATA_NOT_YET: dict[str, dict[str, str]] = {
     "read": {"leader-epoch": "Spark's Kafka reader does not pass it on."},
-    "write": {"timestamp": "Spark's Kafka writer leaves it to the producer."},
+    "write": {},
 }

@@ -12,9 +12,19 @@ from headwater.options.base import Option, OptionType
 from headwater.options.resolved import ResolvedOptions
 from headwater.options.types import BOOL, DURATION, INT, LIST, LONG, STRING, enum
 
-__all__ = ["KAFKA_OPTIONS", "NOT_YET", "PROPERTIES", "UPSERT_KAFKA_OPTIONS", "NotYet"]
+__all__ = [
+    "KAFKA_OPTIONS",
+    "NOT_YET",
+    "PARTITIONERS",
+    "PROPERTIES",
+    "TOPIC_CONFIG",
+    "UPSERT_KAFKA_OPTIONS",
+    "NotYet",
+    "names_its_topics",
+]
 
 PROPERTIES = "properties."
+TOPIC_CONFIG = "sink.topic.config."
 
 STARTUP_MODES = ("earliest-offset", "latest-offset", "group-offsets", "timestamp", "specific-offsets")
 BOUNDED_MODES = ("unbounded", "latest-offset", "group-offsets", "timestamp", "specific-offsets")
@@ -43,8 +53,17 @@ def _choice(key: str, choices: tuple[str, ...], meaning: str, default: str | Non
 
 _TOPIC = (
     CONNECTOR,
-    Option("topic", LIST, "The topic to read and write. Either this or 'topic-pattern' must be set."),
-    Option("topic-pattern", STRING, "Regular expression for the topics to read. Not together with 'topic'."),
+    Option(
+        "topic",
+        LIST,
+        "The topic to read and write, or several: 'a;b'. Of several, each row that is written names its own in a "
+        "METADATA column 'topic'. Either this or 'topic-pattern' must be set.",
+    ),
+    Option(
+        "topic-pattern",
+        STRING,
+        "Regular expression for the topics to read, and to write in the same way. Not together with 'topic'.",
+    ),
     Option(f"{PROPERTIES}bootstrap.servers", STRING, "Addresses of brokers: 'host:port,host:port'.", required=True),
     Option(
         f"{PROPERTIES}group.id",
@@ -116,7 +135,7 @@ _SINK = (
         "sink.partitioner",
         STRING,
         "Partition of a message. 'default': by the key, or if there is none as the producer likes. 'fixed': each task "
-        "writes to one partition. 'round-robin': in turn. Or the name of a class.",
+        "writes to one partition. 'round-robin': row by row in turn. Or a Python class: 'package.module.Class'.",
         "default",
     ),
     _choice(
@@ -135,18 +154,39 @@ _SINK = (
     _choice(
         "sink.delivery-guarantee",
         GUARANTEES,
-        "'at-least-once': nothing is lost, messages may repeat after a failure. 'none': no promise. "
-        "'exactly-once': Kafka transactions.",
+        "'at-least-once': nothing is lost, messages may repeat after a failure. 'exactly-once': Kafka transactions; "
+        "readers with 'isolation.level' = 'read_committed' see each message once. 'none': replicas are not waited for.",
         "at-least-once",
     ),
-    Option("sink.transactional-id-prefix", STRING, "Start of the transaction ids that 'exactly-once' uses."),
+    Option(
+        "sink.transactional-id-prefix",
+        STRING,
+        "Start of the transactional ids of 'exactly-once', for ACLs; jobs that run at the same time must not share it "
+        "under one job name. Default: made from the identity of the checkpoint.",
+    ),
     _choice(
         "sink.transaction-naming-strategy",
         ("DEFAULT", "INCREMENTING", "POOLING"),
-        "How the transaction ids of 'exactly-once' go on after the prefix.",
+        "How transactional ids go on after the prefix. Ids are always used again, as with POOLING; INCREMENTING is "
+        "refused.",
         "DEFAULT",
     ),
-    Option("sink.parallelism", INT, "Number of tasks that write."),
+    Option(
+        "sink.parallelism",
+        INT,
+        "Number of tasks that write. Default: those that compute the rows; with 'exactly-once' as many as the job has "
+        "state partitions.",
+    ),
+    Option("sink.topic.create", BOOL, "Whether topics that are missing are created when a job starts.", False),
+    Option("sink.topic.partitions", INT, "Partitions of a topic that is created. Default: as the broker likes."),
+    Option("sink.topic.replication-factor", INT, "Replicas of a topic that is created. Default: as the broker likes."),
+    Option(
+        f"{TOPIC_CONFIG}*",
+        STRING,
+        "Settings of a topic that is created, such as 'sink.topic.config.retention.ms'. 'cleanup.policy' is 'compact' "
+        "for a table with a PRIMARY KEY unless it is set here.",
+        prefix=True,
+    ),
 )
 
 KAFKA_OPTIONS: tuple[Option, ...] = (
@@ -175,9 +215,25 @@ UPSERT_KAFKA_OPTIONS: tuple[Option, ...] = (
     *_KEY_LAYOUT,
     *_SCAN,
     *_SINK,
-    Option("sink.buffer-flush.max-rows", INT, "Most keys that are held back before they are written.", 0),
-    Option("sink.buffer-flush.interval", DURATION, "Longest time that a key is held back.", timedelta(0)),
+    Option(
+        "sink.buffer-flush.max-rows",
+        INT,
+        "A batch is held back until so many messages wait at the sources, or 'sink.buffer-flush.interval' has passed "
+        "since the batch before. Of the changes of a key in a batch only the last is written. 0: nothing is held back.",
+        0,
+    ),
+    Option(
+        "sink.buffer-flush.interval",
+        DURATION,
+        "Longest time that changes are held back; goes together with 'sink.buffer-flush.max-rows'.",
+        timedelta(0),
+    ),
 )
+
+
+def names_its_topics(options: ResolvedOptions) -> bool:
+    """Whether a row that is written must say which topic it goes to."""
+    return bool(options.string("topic-pattern")) or len(options.strings("topic")) > 1
 
 
 @dataclass(frozen=True)
@@ -194,34 +250,9 @@ def _if_given(key: str, instead: str, what: str = "It is") -> NotYet:
     return NotYet(key, what, instead, lambda options: key in options.values and options.is_given(key))
 
 
-def _if_set(key: str, instead: str) -> NotYet:
-    return NotYet(key, "Buffering is", instead, lambda options: bool(options.values.get(key)))
-
-
-_ONE_TOPIC = "Give one topic per table, and UNION ALL the tables."
-_AT_LEAST_ONCE = "Leave it out and use 'at-least-once'."
-_NO_BUFFER = "Leave it out: one change per key and batch is written anyway; see 'headwater.batch.interval'."
 _NO_WATERMARKS = "Leave it out: no partition holds another one back."
 
 NOT_YET: tuple[NotYet, ...] = (
-    NotYet("topic", "A list of topics is", _ONE_TOPIC, lambda o: len(o.strings("topic")) > 1),
-    _if_given("topic-pattern", _ONE_TOPIC),
-    NotYet(
-        "sink.partitioner",
-        "A class is",
-        f"Use one of {', '.join(PARTITIONERS)}.",
-        lambda o: o.values.get("sink.partitioner", "default") not in (*PARTITIONERS, ""),
-    ),
-    NotYet(
-        "sink.delivery-guarantee",
-        "'exactly-once' is",
-        "Use 'at-least-once'.",
-        lambda o: o["sink.delivery-guarantee"] == "exactly-once",
-    ),
-    _if_given("sink.transactional-id-prefix", _AT_LEAST_ONCE),
-    _if_given("sink.transaction-naming-strategy", _AT_LEAST_ONCE),
-    _if_set("sink.buffer-flush.max-rows", _NO_BUFFER),
-    _if_set("sink.buffer-flush.interval", _NO_BUFFER),
     _if_given("scan.watermark.emit.strategy", _NO_WATERMARKS),
     _if_given("scan.watermark.alignment.group", _NO_WATERMARKS),
     _if_given("scan.watermark.alignment.max-drift", _NO_WATERMARKS),

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from headwater.connectors.kafka.layout import LayoutProblem, key_side, value_side
+from headwater.connectors.kafka.librdkafka import untranslatable
 from headwater.connectors.kafka.metadata import METADATA_NOT_YET
-from headwater.connectors.kafka.options import NOT_YET, PROPERTIES
+from headwater.connectors.kafka.options import NOT_YET, PARTITIONERS, PROPERTIES, names_its_topics
 from headwater.options.problems import Problem
 from headwater.sql.statements import MetadataColumn
 
@@ -96,12 +97,44 @@ def _partitioner(table: Table) -> Iterator[Problem]:
 def _exactly_once(table: Table) -> Iterator[Problem]:
     exactly_once = table.options["sink.delivery-guarantee"] == "exactly-once"
     prefix = table.options.string("sink.transactional-id-prefix")
-    if exactly_once and not prefix:
-        text = "sink.transactional-id-prefix must be specified when using DeliveryGuarantee.EXACTLY_ONCE."
-        yield Problem(text, key="sink.delivery-guarantee")
+    if prefix and not exactly_once:
+        text = "'sink.transactional-id-prefix' is only used with 'sink.delivery-guarantee' = 'exactly-once'."
+        yield Problem(text, key="sink.transactional-id-prefix")
     if len(prefix.encode()) > 64_000:
         text = "'sink.transactional-id-prefix' must not be longer than 64000 bytes."
         yield Problem(text, key="sink.transactional-id-prefix")
+    if table.options["sink.transaction-naming-strategy"] == "INCREMENTING":
+        text = (
+            "'sink.transaction-naming-strategy' = 'INCREMENTING' is not supported: a job uses its ids again and again, "
+        )
+        yield Problem(f"{text}as with 'POOLING'. Leave it out.", key="sink.transaction-naming-strategy")
+    if exactly_once:
+        yield from _transactional_properties(table.options.family(PROPERTIES))
+
+
+def _transactional_properties(properties: dict[str, str]) -> Iterator[Problem]:
+    needed = {"acks": ("all", "-1"), "enable.idempotence": ("true",)}
+    for key, values in needed.items():
+        if properties.get(key, values[0]).lower() not in values:
+            text = f"'properties.{key}' = '{properties[key]}' contradicts 'exactly-once', which needs '{values[0]}'."
+            yield Problem(text, key=PROPERTIES + key)
+    timeout = properties.get("transaction.timeout.ms", "1")
+    if not timeout.isdigit() or int(timeout) == 0:
+        text = f"'properties.transaction.timeout.ms' = '{timeout}' is not a number of milliseconds."
+        yield Problem(text, key=f"{PROPERTIES}transaction.timeout.ms")
+
+
+def _topic_creation(table: Table) -> Iterator[Problem]:
+    given = [key for key in table.options.given if key.startswith("sink.topic.") and key != "sink.topic.create"]
+    if given and not table.options.flag("sink.topic.create"):
+        yield Problem(f"'{given[0]}' is only used with 'sink.topic.create' = 'true'.", key=given[0])
+    if table.options.flag("sink.topic.create") and table.options.string("topic-pattern"):
+        text = "'sink.topic.create' needs the names of the topics in 'topic'; a 'topic-pattern' only finds them."
+        yield Problem(text, key="sink.topic.create")
+    for key in ("sink.topic.partitions", "sink.topic.replication-factor"):
+        number = table.options.integer(key)
+        if number is not None and number < 1:
+            yield Problem(f"'{key}' must be greater than zero.", key=key)
 
 
 def _buffer_flush(table: Table) -> Iterator[Problem]:
@@ -162,6 +195,7 @@ RULES = (
     _layout,
     _partitioner,
     _exactly_once,
+    _topic_creation,
     _buffer_flush,
     _not_yet,
 )
@@ -169,6 +203,10 @@ RULES = (
 
 def source_problems(table: Table) -> list[Problem]:
     problems = list(_metadata_not_yet(table, "read"))
+    if names_its_topics(table.options):
+        key = "topic-pattern" if table.options.is_given("topic-pattern") else "topic"
+        text = f"Reading several topics ('{key}' = '{table.options.given[key]}') is not supported yet."
+        problems.append(Problem(f"{text} Give one topic per table, and UNION ALL the tables.", key=key))
     if table.connector.identifier == "kafka" and table.primary_key:
         side = value_side(table)
         if side.format.insert_only:
@@ -186,7 +224,40 @@ def sink_problems(table: Table) -> list[Problem]:
     if {"headers", "header-list"} <= written:
         text = "The writable metadata is ambiguous. Please use either metadata key 'headers' or 'header-list'."
         problems.append(Problem(text))
-    return problems
+    return [*problems, *_topic_of_rows(table, written), *_partitioner_class(table), *_librdkafka(table, written)]
+
+
+def _topic_of_rows(table: Table, written: set[str]) -> Iterator[Problem]:
+    several = names_its_topics(table.options)
+    if several and "topic" not in written:
+        text = "A table with several topics is written only if each row names one of them: add a column like "
+        yield Problem(f"{text}\"topic STRING METADATA FROM 'topic'\".", key="topic")
+    if not several and "topic" in written:
+        text = (
+            "Metadata key 'topic' can be written only if the table has several topics, in 'topic' or 'topic-pattern'."
+        )
+        yield Problem(f"{text} Declare the column as VIRTUAL.")
+
+
+def _partitioner_class(table: Table) -> Iterator[Problem]:
+    name = table.options.string("sink.partitioner").strip()
+    if name and name not in PARTITIONERS:
+        from headwater.connectors.kafka.partitioners import PartitionerProblem, load_partitioner
+
+        try:
+            load_partitioner(name)
+        except PartitionerProblem as problem:
+            yield Problem(str(problem), key="sink.partitioner")
+
+
+def _librdkafka(table: Table, written: set[str]) -> Iterator[Problem]:
+    """Where librdkafka writes, it must understand the properties."""
+    why = "'timestamp' is written" if "timestamp" in written else ""
+    if table.options["sink.delivery-guarantee"] == "exactly-once":
+        why = "'exactly-once' is asked for"
+    if why:
+        for key, reason in untranslatable(table.options.family(PROPERTIES)).items():
+            yield Problem(f"'properties.{key}' cannot be used where {why}: {reason}.", key=PROPERTIES + key)
 
 
 def _metadata(table: Table) -> list[MetadataColumn]:

@@ -1,112 +1,203 @@
-"""Writing a topic: rows → messages, at least once, by Spark's own Kafka writer."""
+"""Writing a topic: rows → messages → Kafka, as often as the table's delivery guarantee says.
+
+Two things write. Spark's own Kafka writer is used where it can do all that is asked. librdkafka, in Spark's Python
+workers, is used for transactions and for messages that bring their own timestamp, which Spark's writer cannot set.
+"""
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
 
 from headwater.catalog.tables import Table
-from headwater.changelog.kinds import INSERT, KIND, SHORT_NAMES
-from headwater.connectors.io import IoContext
-from headwater.connectors.kafka.admin import KafkaAdmin, Offsets
+from headwater.connectors.io import IoContext, Pace, Sink, SinkStart
 from headwater.connectors.kafka.client import writer_options
-from headwater.connectors.kafka.layout import MessageSide, message_layout
-from headwater.connectors.rows import checked_not_null
+from headwater.connectors.kafka.librdkafka import producer_settings
+from headwater.connectors.kafka.messages import messages
+from headwater.connectors.kafka.options import PARTITIONERS, PROPERTIES
+from headwater.connectors.kafka.partitioners import load_partitioner, with_built_in, with_custom
+from headwater.connectors.kafka.produce import plain_writer
+from headwater.connectors.kafka.topics import SinkTopics
+from headwater.connectors.kafka.transactions import Transactions, Writer, write_once
+from headwater.errors import IncompatibleCheckpointError
+from headwater.runtime.keyed import _keep_zip_directories
 
 __all__ = ["KafkaSink"]
 
-ROWKIND = "rowkind"
-GONE = f"{KIND} IN (1, 3)"
+_V1_SOURCES = "spark.sql.sources.useV1SourceList"
 
 
-class KafkaSink:
-    """A `kafka` or `upsert-kafka` table being written.
-
-    A keyed table gets one message per change: the row, or for a delete a null value. Kafka's own partitioner (murmur2
-    of the key's bytes) keeps all messages of a key in one partition, and one task writes them in order.
-
-    With 'sink.changelog' = 'retract' every change is a message with its kind in the header ROWKIND. A `kafka` table
-    then has the row that is taken back as its value; in an `upsert-kafka` table a null value still takes a key back.
-    """
+class KafkaSink(Sink):
+    """A `kafka` or `upsert-kafka` table being written."""
 
     def __init__(self, table: Table, context: IoContext) -> None:
         self._table = table
-        self._layout = message_layout(table)
-        self._properties = table.options.family("properties.")
-        self._topic = table.options.strings("topic")[0]
-        partitioner = table.options.string("sink.partitioner")
-        if self._layout.upserts and partitioner in ("fixed", "round-robin"):
+        self._options = table.options
+        self._context = context
+        self._properties = table.options.family(PROPERTIES)
+        self._guarantee = table.options.string("sink.delivery-guarantee")
+        self._partitioner = table.options.string("sink.partitioner")
+        if table.primary_key and self._partitioner == "round-robin":
             context.warn(
-                f"'sink.partitioner' = '{partitioner}' spreads the messages of one key over partitions: readers of the "
+                "'sink.partitioner' = 'round-robin' spreads the messages of one key over partitions: readers of the "
                 f"topic of table '{table.name}' cannot tell which of them is the newest."
             )
-        self._admin = KafkaAdmin(context.spark, self._properties)
-        self._retract = table.options.string("sink.changelog") == "retract"
-        self._partitions = 0
-        self._ends: Offsets = {}
+        self._topics = SinkTopics(table, context)
+        self._counts: dict[str, int] = {}
+        self._transactions: Transactions | None = None
+        self._writers = table.options.integer("sink.parallelism") or 0
+        self.pace = _pace(table)
+
+    def start(self, job: SinkStart) -> dict[str, Any]:
+        self._counts = self._topics.prepare()
+        if self._guarantee != "exactly-once":
+            return {}
+        settings = {**producer_settings(self._properties), "transaction.timeout.ms": self._topics.transaction_millis()}
+        prefix = self._options.string("sink.transactional-id-prefix") or f"headwater-{job.checkpoint}"
+        stem = f"{prefix}-{self._context.job}"
+        self._transactions = Transactions(stem, job.checkpoint, tuple(self._counts), _bounded(settings))
+        facts = self._facts(job)
+        if job.begun and job.remembered:
+            facts = self._continued(job, facts)
+        self._writers = int(facts["writers"])
+        return facts
+
+    def _facts(self, job: SinkStart) -> dict[str, Any]:
+        """What decides which rows a writer gets. Rows that come out differently the second time must all be in one
+        transaction, which is there as a whole or not at all."""
+        own = self._writers or int(self._context.spark.conf.get("spark.sql.shuffle.partitions") or 1)
+        told = {k: v for k, v in self._options.given.items() if not k.startswith(PROPERTIES)}
+        digest = hashlib.sha256(json.dumps([job.plan, sorted(told.items())]).encode()).hexdigest()
+        return {"writers": own if job.repeatable else 1, "rows": digest[:16]}
+
+    def _continued(self, job: SinkStart, facts: dict[str, Any]) -> dict[str, Any]:
+        """A batch was begun: it is finished by the same writers. If other rows would come out now, none of them may
+        have been written yet. Opening the writers also ends what killed ones have left open."""
+        assert self._transactions is not None
+        marks = [_mark(self._transactions, number) for number in range(int(job.remembered["writers"]))]
+        if facts["rows"] == job.remembered["rows"]:
+            return dict(job.remembered)
+        if any(mark >= job.batch for mark in marks):
+            raise IncompatibleCheckpointError(
+                f"Batch {job.batch} of job '{self._context.job}' was written in part by another query.",
+                detail="'exactly-once' can finish it only with the very SQL and table options it was begun with.",
+                hint="Undo the change, run the job until that batch is done, stop it, and then change it.",
+            )
+        return facts
 
     def write(self, rows: DataFrame, batch: int) -> int | None:
-        if not self._partitions:
-            self._partitions = len(self._admin.partitions([self._topic]))
-            self._appeared()
-        parallelism = self._table.options.integer("sink.parallelism")
-        if parallelism:
-            rows = rows.coalesce(parallelism)  # joins whole partitions, so rows of a key stay in order
-        writer = self._messages(rows).write.format("kafka").options(**writer_options(self._properties))
-        writer.option("topic", self._topic).save()
-        return self._appeared()
-
-    def _appeared(self) -> int:
-        """How many messages the topic has got since the last look. Spark's writer does not tell what it wrote."""
-        ends = self._admin.latest([(self._topic, p) for p in range(self._partitions)])
-        before, self._ends = self._ends, ends
-        return sum(ends.values()) - sum(before.values())
+        sent = self._sent(rows, batch)
+        if self._transactions is not None:
+            return _counted(sent, _Once(self._transactions, batch))
+        if "timestamp" in sent.columns:
+            settings = {**producer_settings(self._properties), **self._acks()}
+            return _counted(sent, _Plain(self._topic, settings))
+        return self._write_by_spark(sent)
 
     def close(self) -> None:
-        self._admin.close()
+        self._topics.close()
 
-    def _messages(self, rows: DataFrame) -> DataFrame:
-        changing = KIND in rows.columns
-        rows = checked_not_null(rows, self._table)
-        if changing and self._table.options.flag("sink.ignore-retractions"):
-            rows = rows.where(f"NOT {GONE}")
-        value = _encoded(self._layout.value)
-        nulls = changing and not (self._retract and self._table.connector.identifier == "kafka")
-        columns = [f"{f'IF({GONE}, NULL, {value})' if nulls else value} AS value"]
-        if self._layout.key is not None:
-            columns.append(f"{_encoded(self._layout.key)} AS key")
-        columns += self._headers(changing)
-        partition = self._partition()
-        if partition:
-            columns.append(f"CAST({partition} AS INT) AS partition")
-        return rows.selectExpr(*columns)
+    @property
+    def _topic(self) -> str:
+        """Where rows go that do not name their topic."""
+        return next(iter(self._counts))
 
-    def _headers(self, changing: bool) -> list[str]:
-        """Those of the row, and the kind of the change if it is asked for."""
-        written = {c.key: c.name for c in self._table.metadata_columns if not c.virtual}
-        parts = []
-        if "headers" in written:
-            parts.append(f"map_entries({_quoted(written['headers'])})")
-        if "header-list" in written:
-            parts.append(_quoted(written["header-list"]))
-        parts = [f"coalesce(transform({p}, e -> named_struct('key', e.key, 'value', e.value)), array())" for p in parts]
-        if self._retract:
-            names = ", ".join(f"'{name}'" for name in SHORT_NAMES)
-            kind = f"element_at(array({names}), {KIND} + 1)" if changing else f"'{SHORT_NAMES[INSERT]}'"
-            parts.append(f"array(named_struct('key', '{ROWKIND}', 'value', CAST({kind} AS BINARY)))")
-        return [f"concat({', '.join(parts)}) AS headers"] if parts else []
+    def _sent(self, rows: DataFrame, batch: int) -> DataFrame:
+        """Messages, in the tasks that write them, with the partition that the partitioner chooses."""
+        custom = self._partitioner not in PARTITIONERS
+        sent = messages(rows, self._table, with_record=custom)
+        if custom:
+            sent = with_custom(sent, load_partitioner(self._partitioner), self._topic, self._counts)
+        keyed = "key" in sent.columns
+        if self._writers == 1:
+            sent = sent.repartition(1)
+        elif self._writers:
+            sent = sent.repartition(self._writers, "key" if keyed else "value")
+        elif keyed and self._partitioner == "fixed":
+            sent = sent.repartition("key")  # keeps a key in the partition where it was
+        return with_built_in(sent, self._partitioner, self._counts, batch)
 
-    def _partition(self) -> str:
-        partitioner = self._table.options.string("sink.partitioner")
-        if partitioner == "fixed":
-            return f"spark_partition_id() % {self._partitions}"
-        if partitioner == "round-robin":
-            return f"(monotonically_increasing_id() + spark_partition_id()) % {self._partitions}"
-        return ""
+    def _write_by_spark(self, sent: DataFrame) -> int:
+        session = self._context.spark
+        written = Observation()
+        counted = sent.observe(written, F.count(F.lit(1)).alias("rows"))
+        options = writer_options({**self._acks(), **self._properties})
+        writer = counted.write.format("kafka").options(**options).mode("append")
+        if "topic" not in sent.columns:
+            writer = writer.option("topic", self._topic)
+        before = session.conf.get(_V1_SOURCES)
+        # Only Spark's newer way of writing tells how many rows it wrote; it is quicker for small batches, too.
+        session.conf.set(_V1_SOURCES, "")
+        try:
+            writer.save()
+        finally:
+            session.conf.set(_V1_SOURCES, before or "")
+        return int(written.get["rows"])
 
-
-def _encoded(side: MessageSide) -> str:
-    return side.format.encoder(side.fields, [_quoted(c) for c in side.columns], side.options)
+    def _acks(self) -> dict[str, str]:
+        """'none' does not wait for replicas."""
+        return {"acks": "1", "enable.idempotence": "false"} if self._guarantee == "none" else {}
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+def _pace(table: Table) -> Pace | None:
+    if not table.options.values.get("sink.buffer-flush.max-rows"):
+        return None
+    interval = table.options.duration("sink.buffer-flush.interval")
+    return Pace(table.options.integer("sink.buffer-flush.max-rows") or 0, interval.total_seconds())
+
+
+def _bounded(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """A message must be given up before its transaction is."""
+    longest = int(settings["transaction.timeout.ms"])
+    return {**settings, "message.timeout.ms": min(int(settings["message.timeout.ms"]), longest)}
+
+
+def _mark(transactions: Transactions, number: int) -> int:
+    writer = Writer(transactions, number)
+    try:
+        return writer.done
+    finally:
+        writer.close()
+
+
+def _counted(sent: DataFrame, write: _Once | _Plain) -> int:
+    """Run `write` in every task and add up what it wrote."""
+    return sum(int(row[0]) for row in sent.mapInArrow(write, "written BIGINT").collect())
+
+
+@dataclass(frozen=True)
+class _Once:
+    """In a worker: the rows of one writer, in one transaction."""
+
+    transactions: Transactions
+    batch: int
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+        _keep_zip_directories()
+        context = TaskContext.get()
+        number = context.partitionId() if context is not None else 0
+        yield _number(write_once(self.transactions, number, self.batch, batches))
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """In a worker: the rows of one task, without a transaction."""
+
+    topic: str
+    settings: Mapping[str, Any]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+        _keep_zip_directories()
+        yield _number(plain_writer(self.settings).write(self.topic, batches))
+
+
+def _number(written: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"written": pa.array([written], pa.int64())})

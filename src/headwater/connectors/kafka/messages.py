@@ -1,0 +1,119 @@
+"""Rows → messages: what Kafka gets for each change, as columns of a DataFrame.
+
+key, value  bytes, or NULL
+topic       where rows name their topic
+headers     where a column writes them, and with 'sink.changelog' = 'retract' the kind of the change
+timestamp   milliseconds, where a column writes it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import DataFrame
+
+from headwater.catalog.tables import Table
+from headwater.changelog.kinds import INSERT, KIND, SHORT_NAMES
+from headwater.connectors.kafka.layout import MessageSide, message_layout
+from headwater.connectors.kafka.options import names_its_topics
+from headwater.connectors.rows import RAISED, checked_not_null
+
+__all__ = ["RECORD", "messages"]
+
+GONE = f"{KIND} IN (1, 3)"
+RECORD = "record"
+ROWKIND = "rowkind"
+
+_HEADERS = "ARRAY<STRUCT<key: STRING, value: BINARY>>"
+
+
+def messages(rows: DataFrame, table: Table, *, with_record: bool = False) -> DataFrame:
+    """One message per change: the row, or for a delete a null value. The row itself can come along, under RECORD.
+
+    With 'sink.changelog' = 'retract' a `kafka` table has the row that is taken back as its value; in an `upsert-kafka`
+    table a null value still takes a key back.
+    """
+    layout = message_layout(table)
+    changing = KIND in rows.columns
+    rows = checked_not_null(rows, table)
+    if changing and table.options.flag("sink.ignore-retractions"):
+        rows = rows.where(f"NOT {GONE}")
+    value = _encoded(layout.value)
+    nulls = changing and not (_retracts(table) and table.connector.identifier == "kafka")
+    columns = {"value": f"IF({GONE}, NULL, {value})" if nulls else value}
+    if layout.key is not None:
+        columns["key"] = _encoded(layout.key)
+    columns |= _metadata(table, changing)
+    if with_record:
+        fields = ", ".join(f"{_literal(c)}, {_quoted(c)}" for c in rows.columns if c != KIND)
+        columns[RECORD] = f"named_struct({fields})"
+    return rows.selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items()))
+
+
+def _retracts(table: Table) -> bool:
+    return table.options.string("sink.changelog") == "retract"
+
+
+def _topic_of(table: Table) -> str:
+    """SQL of a row's topic, which must be one of the table's."""
+    written = _written(table)
+    column = _quoted(written["topic"])
+    topics, pattern = table.options.strings("topic"), table.options.string("topic-pattern")
+    if pattern:
+        valid = f"{column} RLIKE {_literal(f'^(?:{pattern})$')}"
+        expected = f"to match: {pattern}"
+    else:
+        valid = f"{column} IN ({', '.join(map(_literal, topics))})"
+        expected = f"to be in: [{', '.join(topics)}]"
+    text = f"The topic of a row of table '{table.name}' is not valid. Expected topic {expected} but was: "
+    raised = f"raise_error(concat({_literal(RAISED + text)}, coalesce({column}, 'NULL')))"
+    return f"IF(coalesce({valid}, false), {column}, {raised})"
+
+
+def _metadata(table: Table, changing: bool) -> dict[str, str]:
+    written = _written(table)
+    columns = {}
+    if "topic" in written and names_its_topics(table.options):
+        columns["topic"] = _topic_of(table)
+    headers = _headers(table, changing)
+    if headers:
+        columns["headers"] = f"concat({', '.join(headers)})"
+    if "timestamp" in written:
+        columns["timestamp"] = f"unix_millis(CAST({_quoted(written['timestamp'])} AS TIMESTAMP))"
+    return columns
+
+
+def _headers(table: Table, changing: bool) -> list[str]:
+    """Those of the row, and the kind of the change if it is asked for. A header without a name is none."""
+    written = _written(table)
+    parts = []
+    if "headers" in written:
+        parts.append(f"map_entries(CAST({_quoted(written['headers'])} AS MAP<STRING, BINARY>))")
+    if "header-list" in written:
+        # Whatever the declared fields are called: structs are cast by position.
+        parts.append(f"CAST({_quoted(written['header-list'])} AS {_HEADERS})")
+    named = "e -> named_struct('key', e.key, 'value', e.value)"
+    parts = [f"coalesce(transform(filter({p}, e -> e.key IS NOT NULL), {named}), array())" for p in parts]
+    if _retracts(table):
+        names = ", ".join(f"'{name}'" for name in SHORT_NAMES)
+        kind = f"element_at(array({names}), {KIND} + 1)" if changing else f"'{SHORT_NAMES[INSERT]}'"
+        parts.append(f"array(named_struct('key', '{ROWKIND}', 'value', CAST({kind} AS BINARY)))")
+    return parts
+
+
+def _written(table: Table) -> Mapping[str, str]:
+    """Metadata key → column, of those that are written."""
+    return {c.key: c.name for c in table.metadata_columns if not c.virtual}
+
+
+def _encoded(side: MessageSide) -> str:
+    columns: Sequence[str] = [_quoted(c) for c in side.columns]
+    return side.format.encoder(side.fields, columns, side.options)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
