@@ -137,9 +137,13 @@ def test_an_intent_comes_back_as_it_was(tmp_path: Path) -> None:
     assert checkpoint.job() is None
     intent = Intent([{"t:0": 1}, {}], [{"t:0": 5}, {"rows": 2}], [None, {"rows": 2}])
     checkpoint.intend(1, intent)
-    checkpoint.create({"partitions": 2})
+    created = checkpoint.create({"partitions": 2})
     assert checkpoint.intent(1) == intent
-    assert checkpoint.job() == {"partitions": 2}
+    assert checkpoint.job() == created == {"partitions": 2, "identity": created["identity"]}
+    assert Checkpoint(str(tmp_path / "other")).create({})["identity"] != created["identity"]
+    assert checkpoint.sink() == {}
+    checkpoint.remember_sink({"writers": 2})
+    assert checkpoint.sink() == {"writers": 2}
     assert checkpoint.last_commit() == 0
     checkpoint.commit(1, {"rows": 4})
     assert checkpoint.last_commit() == 1
