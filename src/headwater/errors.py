@@ -7,7 +7,8 @@
     │   ├── BadRecordError      a message could not be decoded; names topic, partition and offset
     │   ├── DataLossError       offsets that the job still needs are gone from the broker
     │   └── IncompatibleCheckpointError   the checkpoint belongs to another job or another version of it
-    ├── KafkaUnavailableError   a broker, topic or permission is missing
+    ├── KafkaUnavailableError   the broker cannot be reached or cannot answer; it may pass
+    │   └── KafkaRefusedError   the broker said no: login, certificate, permission, no such topic
     └── SetupError       this machine lacks something: Java, jars, a free port
 
 `str(error)` is the whole message for a person: fact, detail, then `Hint: …`. No error carries a secret.
@@ -23,6 +24,7 @@ __all__ = [
     "HeadwaterError",
     "IncompatibleCheckpointError",
     "JobError",
+    "KafkaRefusedError",
     "KafkaUnavailableError",
     "Position",
     "SetupError",
@@ -107,7 +109,11 @@ class IncompatibleCheckpointError(JobError):
 
 
 class KafkaUnavailableError(HeadwaterError):
-    """The broker cannot be reached, or it refused: no such topic, not allowed, not authenticated."""
+    """The broker cannot be reached, or cannot answer now. A running job tries again."""
+
+
+class KafkaRefusedError(KafkaUnavailableError):
+    """The broker refused: not authenticated, not allowed, no such topic. Trying again would not help."""
 
 
 class SetupError(HeadwaterError):

@@ -41,13 +41,13 @@ class DatagenSource:
             ends.append(number)
         return {**start, "rows": min(ends)} if ends else None
 
-    def available(self, position: Position, bound: Position | None, limit: int) -> Position:
+    def available(self, position: Position, bound: Position | None, limit: int) -> tuple[Position, Position]:
         now = time.monotonic()
         if self._anchor is None:
             self._anchor = (now, position["rows"])
         due = self._anchor[1] + int((now - self._anchor[0]) * self._rate) + 1
         end = min(due, position["rows"] + limit, bound["rows"] if bound is not None else due)
-        return {**position, "rows": max(end, position["rows"])}
+        return position, {**position, "rows": max(end, position["rows"])}
 
     def read(self, start: Position, end: Position, columns: Sequence[str]) -> DataFrame:
         tasks = self._table.options.integer("scan.parallelism") or 1

@@ -42,8 +42,11 @@ class Source(Protocol):
         """Where a bounded table ends, fixed when the job is new; None if it never ends."""
         ...
 
-    def available(self, position: Position, bound: Position | None, limit: int) -> Position:
-        """How far a batch that starts at `position` may read now: at most about `limit` rows, never beyond `bound`."""
+    def available(self, position: Position, bound: Position | None, limit: int) -> tuple[Position, Position]:
+        """From where to where the next batch may read now: at most about `limit` rows, never beyond `bound`.
+
+        It starts at `position`, except that what is new since then is in it with its beginning.
+        """
         ...
 
     def read(self, start: Position, end: Position, columns: Sequence[str]) -> DataFrame:

@@ -25,8 +25,8 @@ class ValuesSource:
     def bound(self, start: Position) -> Position | None:
         return {"rows": len(self._node.rows)}
 
-    def available(self, position: Position, bound: Position | None, limit: int) -> Position:
-        return {"rows": len(self._node.rows)}
+    def available(self, position: Position, bound: Position | None, limit: int) -> tuple[Position, Position]:
+        return position, {"rows": len(self._node.rows)}
 
     def read(self, start: Position, end: Position, columns: Sequence[str]) -> DataFrame:
         rows = self._node.rows[start["rows"] : end["rows"]]

@@ -47,13 +47,11 @@ def _markdown(title: str, rows: tuple[OptionRow, ...]) -> str:
 
 
 def _metadata(name: str) -> str:
-    from headwater.connectors.kafka.metadata import METADATA_NOT_YET
     from headwater.connectors.registry import CONNECTORS
 
     lines = ["| key | type | read | written | meaning |", "|---|---|---|---|---|"]
     for key in CONNECTORS[name].metadata:
-        read = "not yet" if key.key in METADATA_NOT_YET["read"] else "yes"
-        written = "not yet" if key.key in METADATA_NOT_YET["write"] else "yes" if key.writable else ""
+        read, written = "yes" if key.readable else "", "yes" if key.writable else ""
         lines.append(f"| `{key.key}` | `{_plain(key.type)}` | {read} | {written} | {_cell(key.meaning)} |")
     return "\n".join(lines) + "\n"
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
-__all__ = ["MASK", "is_secret", "masked"]
+__all__ = ["MASK", "SECRET_KEYS", "hidden_in", "is_secret", "masked"]
 
 MASK = "******"
 _WORDS = (
@@ -33,6 +34,14 @@ _WORDS = (
 _HARMLESS = ("token.endpoint.url", "token.endpoint.uri", "credentials.source", "credentials-source")
 
 
+# The same judgement for whoever takes a regular expression (Java's or Python's) to find keys.
+SECRET_KEYS = "(?i)" + "|".join(re.escape(word) for word in _WORDS)
+# What is secret inside a JAAS line.
+_JAAS_VALUE = re.compile(
+    r"""(?:password|secret|token)\w*\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s;"']+))""", re.IGNORECASE
+)
+
+
 def is_secret(key: str) -> bool:
     """Judged by the key alone, so that it holds under `properties.*` and for options nobody declared."""
     lower = key.lower()
@@ -41,3 +50,12 @@ def is_secret(key: str) -> bool:
 
 def masked(options: Mapping[str, str]) -> dict[str, str]:
     return {key: MASK if is_secret(key) else value for key, value in options.items()}
+
+
+def hidden_in(text: str, options: Mapping[str, str]) -> str:
+    """The text without the secret values of `options`, whoever wrote them into it."""
+    values = {value for key, value in options.items() if is_secret(key)}
+    values |= {found for value in values for match in _JAAS_VALUE.finditer(value) for found in match.groups() if found}
+    for value in sorted((v for v in values if len(v) > 2), key=len, reverse=True):  # shorter ones are in every text
+        text = text.replace(value, MASK)
+    return text

@@ -11,11 +11,21 @@ import os
 import re
 import sys
 import traceback
+from collections.abc import Mapping, Sequence
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from headwater.errors import BadRecordError, DataLossError, HeadwaterError, JobError, KafkaUnavailableError
+from headwater.connectors.kafka.refusals import MEANINGS
+from headwater.errors import (
+    BadRecordError,
+    DataLossError,
+    HeadwaterError,
+    JobError,
+    KafkaRefusedError,
+    KafkaUnavailableError,
+)
+from headwater.options.secrets import hidden_in
 
 __all__ = ["BAD_RECORD", "is_passing", "translate"]
 
@@ -23,42 +33,47 @@ BAD_RECORD = "HEADWATER_BAD_RECORD"
 
 _SHOWN = 300
 
+_CLIENT = re.compile(r"\b(" + "|".join(MEANINGS) + r")\b:?(.*)")
 _UNREACHABLE = re.compile(
-    r"TimeoutException|DisconnectException|NetworkException|NotLeaderOrFollower|LeaderNotAvailable|BrokerNotAvailable"
-    r"|CoordinatorNotAvailable|CoordinatorLoadInProgress|Connection to node .* could not be established"
-    r"|No resolvable bootstrap urls|NotEnoughReplicas"
+    r"BrokerNotAvailable|Connection to node .* could not be established"
+    r"|No resolvable bootstrap urls|Failed to get records"
 )
 _RAISED = re.compile(r"HEADWATER_RAISED(.+?)(?:\n|SQLSTATE|\Z)")
 _LOST = re.compile(r"OffsetOutOfRange|offset.*out of range|Some data may have been lost|failOnDataLoss|KAFKA_DATA_LOSS")
-_UNKNOWN_TOPIC = re.compile(r"UnknownTopicOrPartition|Topic (\S+) not present in metadata")
-_REFUSED = re.compile(r"(SaslAuthentication|SslAuthentication|TopicAuthorization|GroupAuthorization)Exception")
 
 
-def translate(error: BaseException, job: str) -> HeadwaterError:
-    """The same failure as one of ours. With HEADWATER_DEBUG=1 the original is printed too."""
+def translate(error: BaseException, job: str, options: Sequence[Mapping[str, str]] = ()) -> HeadwaterError:
+    """The same failure as one of ours, without the secrets that are in `options`, those of the job's tables. With
+    HEADWATER_DEBUG=1 the original is printed too."""
     if isinstance(error, HeadwaterError):
         return error
-    text = _full_text(error)
+
+    def hidden(text: str) -> str:
+        for one in options:
+            text = hidden_in(text, one)
+        return text
+
     if os.environ.get("HEADWATER_DEBUG") == "1":
-        traceback.print_exception(error, file=sys.stderr)
-    for recognise in (_raised_by_us, _bad_record, _data_loss, _kafka):
-        found = recognise(text, job)
-        if found is not None:
-            return found
-    return JobError(
+        sys.stderr.write(hidden("".join(traceback.format_exception(error))))
+    found = _translated(hidden(_full_text(error)), job)
+    return found or JobError(
         f"Job '{job}' failed while computing a batch.",
-        detail=_first_line(error),
+        detail=hidden(_first_line(error)),
         hint="Set HEADWATER_DEBUG=1 to see the whole trace.",
     )
 
 
-def is_passing(error: BaseException, problem: HeadwaterError) -> bool:
+def _translated(text: str, job: str) -> HeadwaterError | None:
+    for recognise in (_raised_by_us, _bad_record, _data_loss, _kafka):
+        found = recognise(text, job)
+        if found is not None:
+            return found
+    return None
+
+
+def is_passing(problem: HeadwaterError) -> bool:
     """May the same batch succeed a little later?"""
-    if isinstance(problem, BadRecordError | DataLossError):
-        return False
-    if _REFUSED.search(_full_text(error)) or _UNKNOWN_TOPIC.search(_full_text(error)):
-        return False
-    return isinstance(problem, KafkaUnavailableError)
+    return isinstance(problem, KafkaUnavailableError) and not isinstance(problem, KafkaRefusedError)
 
 
 def _full_text(error: BaseException) -> str:
@@ -101,19 +116,36 @@ def _data_loss(text: str, job: str) -> HeadwaterError | None:
     return DataLossError(
         f"Job '{job}' needs messages that the broker no longer has.",
         detail=_about(text, _LOST),
-        hint="Retention has removed them, or the topic is a new one. Start with a new checkpoint to read what is left.",
+        hint="Retention has removed them, or the topic is a new one. Set 'scan.on-data-loss' = 'continue' to go on "
+        "with what is left, or start with a new checkpoint.",
     )
 
 
 def _kafka(text: str, job: str) -> HeadwaterError | None:
-    for pattern, fact, hint in (
-        (_UNKNOWN_TOPIC, "a topic does not exist (any more)", "Create it, or correct the table's 'topic' option."),
-        (_REFUSED, "the broker refused access", "Check user, password, certificates and ACLs."),
-        (_UNREACHABLE, "the broker does not answer", "Check that it runs and can be reached from all executors."),
-    ):
-        if pattern.search(text):
-            return KafkaUnavailableError(f"Job '{job}': {fact}.", detail=_about(text, pattern), hint=hint)
+    """What the clients of the executors say: the first exception that means something to a person."""
+    seen = {match[1]: match[0].strip() for match in reversed(list(_CLIENT.finditer(text)))}
+    name = next((n for n in MEANINGS if n in seen and not MEANINGS[n].passes and n not in _VAGUE), "")
+    if name:
+        fact = f"Job '{job}': {_REFUSED.get(name, 'the broker refused a request')}."
+        return KafkaRefusedError(fact, detail=_printable(seen[name]), hint=MEANINGS[name].hint)
+    if any(MEANINGS[n].passes for n in seen) or _UNREACHABLE.search(text):
+        hint = "Check that it runs, that it can be reached from all executors, and that the topic still exists."
+        detail = next((seen[n] for n in MEANINGS if n in seen), "") or _about(text, _UNREACHABLE)
+        return KafkaUnavailableError(f"Job '{job}': the broker does not answer.", detail=_printable(detail), hint=hint)
     return None
+
+
+# Any failure of a client may be wrapped in these.
+_VAGUE = {"KafkaException", "ConfigException"}
+_REFUSED = {
+    "SaslAuthenticationException": "the broker refused the login",
+    "UnsupportedSaslMechanismException": "the broker refused the login",
+    "SslAuthenticationException": "the TLS handshake failed",
+    "TopicAuthorizationException": "not allowed to use a topic",
+    "GroupAuthorizationException": "not allowed to use a group",
+    "TransactionalIdAuthorizationException": "not allowed to write transactions",
+    "UnknownTopicOrPartitionException": "a topic does not exist (any more)",
+}
 
 
 def _about(text: str, pattern: re.Pattern[str]) -> str:

@@ -15,7 +15,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -146,8 +146,12 @@ class Job:
             status = "stopped" if self._stop.is_set() else "finished"
             self._report(status=status)
         except Exception as error:  # noqa: BLE001 - whatever it is, it ends the job and is told to the user
-            self.error = translate(error, self.name)
+            self.error = self._translate(error)
             self._report(status="failed")
+
+    def _translate(self, error: BaseException) -> HeadwaterError:
+        tables = [node.table for node in walk(self.plan) if isinstance(node, Scan | Write)]
+        return translate(error, self.name, [table.raw_options for table in tables])
 
     def _report(self, **facts: object) -> None:
         self._progress = replace(self._progress, **facts)  # type: ignore[arg-type]
@@ -200,11 +204,14 @@ class _Loop:
             while not self.job._stop.is_set():
                 with self.job._turn:
                     intent = intent or self._next_intent(position, bounds)
-                    if intent is not None:
+                    position, waiting = intent.start, _rows(intent)
+                    if waiting:
                         batch += 1
                         self._run_batch(batch, intent)
-                        position, intent = intent.end, None
-                        continue
+                        position = intent.end
+                    intent = None
+                if waiting:
+                    continue
                 if _finished(position, bounds):
                     return
                 self.job._wake.wait(self.job.settings.poll_seconds)
@@ -217,13 +224,8 @@ class _Loop:
     def _recover(self) -> tuple[int, list[Position], list[Position | None], Intent | None]:
         """The last batch done, where it ended, the bounds, and the batch that was under way, if any."""
         checkpoint = self.job.checkpoint
-        stored = checkpoint.job()
-        signature = signature_of(self.job.plan)
-        if stored is None:
-            facts = {"signature": signature.to_json(), "partitions": self.job.settings.partitions}
-            stored = checkpoint.create(facts)
-        else:
-            _check_compatible(stored["signature"], signature, checkpoint.location)
+        stored = checkpoint.job() or self._begin()
+        _check_compatible(stored["signature"], signature_of(self.job.plan), checkpoint.location)
         checkpoint.drop_uncommitted_state()
         done = checkpoint.last_commit()
         intent = checkpoint.intent(done + 1)
@@ -231,11 +233,16 @@ class _Loop:
         last = checkpoint.intent(done) if done else None
         if last is not None:
             return done, last.end, last.bounds, intent
-        if intent is not None:
-            return done, intent.start, intent.bounds, intent
+        return done, stored["start"], stored["bounds"], intent
+
+    def _begin(self) -> dict[str, Any]:
+        """A new job: where it starts and ends is written down at once, so that what comes before its first batch, or
+        while it is stopped without one, is not lost."""
         start = self._patiently(lambda: [source.start() for source in self.sources])
         bounds = self._patiently(lambda: [s.bound(p) for s, p in zip(self.sources, start, strict=True)])
-        return done, start, bounds, None
+        signature, partitions = signature_of(self.job.plan).to_json(), self.job.settings.partitions
+        job = {"signature": signature, "partitions": partitions, "start": start, "bounds": bounds}
+        return self.job.checkpoint.create(job)
 
     def _start_sink(self, identity: str, batch: int, begun: bool) -> None:
         plan = self.job.plan
@@ -243,15 +250,17 @@ class _Loop:
         start = SinkStart(identity, batch, begun, explain(plan), is_repeatable(plan), remembered)
         self.job.checkpoint.remember_sink(self._patiently(lambda: self.sink.start(start)))
 
-    def _next_intent(self, position: list[Position], bounds: list[Position | None]) -> Intent | None:
+    def _next_intent(self, position: list[Position], bounds: list[Position | None]) -> Intent:
+        """What can be read now; nothing, if start and end are the same."""
         limit = self.job.settings.max_rows
-        end = self._patiently(
+        ranges = self._patiently(
             lambda: [s.available(p, b, limit) for s, p, b in zip(self.sources, position, bounds, strict=True)]
         )
-        waiting = sum(total(p, e) for p, e in zip(position, end, strict=True))
-        if waiting <= 0 or self._held_back(waiting, _finished(end, bounds)):
-            return None
-        return Intent(position, end, bounds)
+        if len(self.warnings) > len(self.job._progress.warnings):
+            self.job._report(warnings=tuple(self.warnings))
+        start, end = [start for start, _ in ranges], [end for _, end in ranges]
+        intent = Intent(start, end, bounds)
+        return Intent(start, start, bounds) if self._held_back(_rows(intent), _finished(end, bounds)) else intent
 
     def _held_back(self, waiting: int, at_the_end: bool) -> bool:
         """Whether the sink wants more changes, or more time, before the next batch."""
@@ -265,7 +274,7 @@ class _Loop:
         if self.job.checkpoint.intent(batch) is None:
             self.job.checkpoint.intend(batch, intent)  # 1
         written = self._patiently(lambda: self._compute(batch, intent))  # 2
-        rows = sum(total(s, e) for s, e in zip(intent.start, intent.end, strict=True))
+        rows = _rows(intent)
         self.job.checkpoint.commit(batch, {"rows": rows, "written": written})  # 3
         for source, end in zip(self.sources, intent.end, strict=True):  # 4
             source.done(end)
@@ -284,19 +293,22 @@ class _Loop:
         """Try again, with growing pauses, while the trouble may pass by itself (a broker that restarts)."""
         for pause in (*RETRY_SECONDS[: self.job.settings.retries], None):
             try:
-                return action()
-            except Exception as error:
-                problem = translate(error, self.job.name)
-                if pause is None or not is_passing(error, problem) or self._never_worked():
-                    raise problem from error
+                result = action()
+                if self.job._progress.note:
+                    self.job._report(note="")
+                return result
+            except Exception as error:  # noqa: BLE001 - translated, without its trace: that may hold secrets
+                problem = self.job._translate(error)
+                if pause is None or not is_passing(problem) or self._never_worked():
+                    raise problem from None
                 self.job._report(note=f"{problem.fact} Trying again in {pause} s.")
                 if self.job._stop.wait(pause):
-                    raise problem from error
+                    raise problem from None
         raise JobError(f"Job '{self.job.name}' gave up.")
 
     def _never_worked(self) -> bool:
-        """Nothing has succeeded yet: wrong settings are likelier than a passing fault, so fail at once."""
-        return self.job._progress.batches == 0 and not self.job.checkpoint.last_commit()
+        """No broker has answered yet: wrong settings are likelier than a passing fault, so fail at once."""
+        return self.job._progress.status == "starting" and not self.job.checkpoint.last_commit()
 
     def _account(self, batch: int, intent: Intent, rows: int, written: int | None, seconds: float) -> None:
         before = self.job._progress
@@ -313,6 +325,10 @@ class _Loop:
             warnings=tuple(self.warnings),
             note="",
         )
+
+
+def _rows(intent: Intent) -> int:
+    return sum(total(s, e) for s, e in zip(intent.start, intent.end, strict=True))
 
 
 def _finished(position: list[Position], bounds: list[Position | None]) -> bool:

@@ -28,8 +28,8 @@ def snapshot(table: Table, spark: SparkSession) -> DataFrame:
     session = job_session(spark, spark.sparkContext.defaultParallelism, "")
     source = open_source(read, IoContext(session, f"table-{table.name}", []))
     try:
-        start = source.start()
-        end = source.available(start, source.bound(start), 1 << 62)
+        begin = source.start()
+        start, end = source.available(begin, source.bound(begin), 1 << 62)
         frame = source.read(start, end, read.names)
     finally:
         source.close()

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from headwater.options.secrets import SECRET_KEYS
 from headwater.plan.expression import SPARK_SETTINGS
 from headwater.runtime.home import headwater_home
 from headwater.runtime.jars import spark_jars
@@ -33,6 +34,8 @@ _JOB_SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
     "spark.sql.execution.pythonUDF.arrow.enabled": "true",
+    # Spark's web page shows the options of writers: without those that are secret.
+    "spark.sql.redaction.options.regex": f"{SECRET_KEYS}|url",
     # Pushing a filter below the projection that decodes a message would decode every message twice.
     "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushDownPredicates",
 }

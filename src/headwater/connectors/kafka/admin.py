@@ -9,15 +9,21 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
 
-from headwater.errors import HeadwaterError, KafkaUnavailableError, SetupError
+from headwater.connectors.kafka.client import NOT_FOR_CLIENTS
+from headwater.connectors.kafka.refusals import UnknownTopicError, client_error
+from headwater.errors import HeadwaterError, SetupError, ValidationError
+from headwater.options.secrets import hidden_in
 
 __all__ = ["KafkaAdmin", "Offsets", "TopicPartition"]
 
 TopicPartition = tuple[str, int]
 Offsets = dict[TopicPartition, int]
 
-TIMEOUT_SECONDS = 15
+TIMEOUT_SECONDS = 10
+_LIMITS = {"default.api.timeout.ms": "8000", "request.timeout.ms": "6000", "client.id": "headwater-admin"}
+_NOT_HERE = NOT_FOR_CLIENTS | {"isolation.level"}
 
 
 class KafkaAdmin:
@@ -25,16 +31,15 @@ class KafkaAdmin:
 
     def __init__(self, spark: Any, properties: Mapping[str, str]) -> None:
         self._jvm = spark._jvm
-        self._servers = properties.get("bootstrap.servers", "")
+        self._properties = properties
         self._partitions: dict[TopicPartition, Any] = {}
         self._client = self._open(properties)
 
     def _open(self, properties: Mapping[str, str]) -> Any:
         config = self._jvm.java.util.HashMap()
         for key, value in {**_LIMITS, **properties}.items():
-            config.put(key, value)
-        for key in _CONSUMER_ONLY & set(properties):
-            config.remove(key)
+            if key not in _NOT_HERE:
+                config.put(key, value)
         try:
             return self._jvm.org.apache.kafka.clients.admin.AdminClient.create(config)
         except TypeError as error:
@@ -42,19 +47,44 @@ class KafkaAdmin:
                 "Spark's JVM has no Kafka client classes.",
                 hint="Let headwater.connect() start Spark, or start it with the jars that `headwater fetch` lists.",
             ) from error
-        except Py4JError as error:
-            raise self._translate(error, "connect") from error
+        except (Py4JError, PySparkException) as error:
+            raise self._translate(error, "connect") from None
 
     def close(self) -> None:
         self._client.close(self._jvm.java.time.Duration.ofSeconds(1))
 
-    def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
-        """All partitions of the topics; a topic that does not exist is an error."""
+    def topics(self, pattern: str) -> list[str]:
+        """The topics whose whole names match a regular expression as Java knows them; not Kafka's own."""
+        try:
+            matcher = self._jvm.java.util.regex.Pattern.compile(pattern)
+        except PySparkException as error:
+            raise ValidationError(
+                f"'topic-pattern' = '{pattern}' is not a regular expression.", detail=str(error)
+            ) from None
+        names = self._get(self._client.listTopics().names(), pattern)
+        return sorted(name for name in names if matcher.matcher(name).matches())
+
+    def partition_counts(self, topics: Iterable[str]) -> dict[str, int]:
+        """How many partitions each topic has; a topic that does not exist is not in the answer."""
         names = self._jvm.java.util.ArrayList()
         for topic in topics:
             names.add(topic)
-        described = self._get(self._client.describeTopics(names).allTopicNames(), ", ".join(names))
-        return sorted((topic, p) for topic in described for p in range(described[topic].partitions().size()))
+        found = {}
+        for topic, future in self._client.describeTopics(names).topicNameValues().items():
+            try:
+                found[topic] = self._get(future, topic).partitions().size()
+            except UnknownTopicError:
+                continue
+        return found
+
+    def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
+        """All partitions of the topics; a topic that does not exist is an error."""
+        wanted = list(topics)
+        counts = self.partition_counts(wanted)
+        for topic in wanted:
+            if topic not in counts:
+                raise UnknownTopicError.of(topic, self._properties.get("bootstrap.servers", ""))
+        return sorted((topic, p) for topic, count in counts.items() for p in range(count))
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
         return self._list(partitions, self._specs().earliest())
@@ -105,45 +135,18 @@ class KafkaAdmin:
         try:
             return future.get(TIMEOUT_SECONDS, self._jvm.java.util.concurrent.TimeUnit.SECONDS)
         except Py4JJavaError as error:
-            raise self._translate(error, about) from error
+            # The Java trace behind it may hold what must not be shown.
+            raise self._translate(error, about) from None
 
-    def _translate(self, error: Py4JError, about: str) -> HeadwaterError:
-        java = getattr(error, "java_exception", None)
-        while java is not None and java.getCause() is not None:
+    def _translate(self, error: Exception, about: str) -> HeadwaterError:
+        servers = self._properties.get("bootstrap.servers", "")
+        java, chain = getattr(error, "java_exception", None), []
+        while java is not None:
+            chain.append((str(java.getClass().getSimpleName()), str(java.getMessage())))
             java = java.getCause()
-        name = java.getClass().getSimpleName() if java is not None else ""
-        text = str(java.getMessage()) if java is not None else str(error)
-        fact, hint = _MEANINGS.get(name, ("The broker refused a request about '{about}'.", ""))
-        return KafkaUnavailableError(
-            fact.format(about=about, servers=self._servers), detail=f"{name}: {text}", hint=hint.format(about=about)
-        )
-
-
-_LIMITS = {"default.api.timeout.ms": "12000", "request.timeout.ms": "10000", "client.id": "headwater-admin"}
-_CONSUMER_ONLY = {"group.id", "auto.offset.reset", "enable.auto.commit", "isolation.level"}
-
-_UNREACHABLE = (
-    "No Kafka broker answers at '{servers}'.",
-    "Check 'properties.bootstrap.servers' and that the broker runs; `headwater broker start` starts one here.",
-)
-_MEANINGS = {
-    "TimeoutException": _UNREACHABLE,
-    "DisconnectException": _UNREACHABLE,
-    "ConfigException": ("The Kafka client refused the table's properties.", "Check the 'properties.*' options."),
-    "KafkaException": ("The Kafka client refused the table's properties.", "Check the 'properties.*' options."),
-    "UnknownTopicOrPartitionException": (
-        "Topic '{about}' does not exist at '{servers}'.",
-        "Create it, or correct the table's 'topic' option.",
-    ),
-    "InvalidTopicException": ("'{about}' is not a valid topic name.", "Use letters, digits, '.', '_' and '-'."),
-    "TopicAuthorizationException": ("Not allowed to use topic '{about}'.", "Ask for the ACLs, or use another user."),
-    "GroupAuthorizationException": ("Not allowed to use group '{about}'.", "Ask for the ACLs, or use another group."),
-    "SaslAuthenticationException": ("The broker at '{servers}' refused the login.", "Check user name and password."),
-    "SslAuthenticationException": (
-        "The TLS handshake with '{servers}' failed.",
-        "Check certificate, trust store and host name.",
-    ),
-}
+        if not chain:
+            chain.append(("ConfigException", str(error).split("\n\nJVM stacktrace")[0]))
+        return client_error([(name, hidden_in(text, self._properties)) for name, text in chain], about, servers)
 
 
 def _topics(partitions: Iterable[TopicPartition]) -> str:

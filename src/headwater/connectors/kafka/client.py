@@ -5,9 +5,10 @@ Small fetches and polls are what makes Spark's reader slow by default; see docs/
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 
-__all__ = ["reader_options", "writer_options"]
+__all__ = ["NOT_FOR_CLIENTS", "commits_offsets", "reader_options", "writer_options"]
 
 _READER = {
     "max.poll.records": "10000",
@@ -21,18 +22,27 @@ _WRITER = {
     "buffer.memory": str(128 << 20),
     "send.buffer.bytes": str(1 << 20),
 }
-# Spark sets these itself, or our offsets take their place.
-_NOT_FOR_SPARK = frozenset({"group.id", "auto.offset.reset", "enable.auto.commit", "auto.commit.interval.ms"})
+# Flink's name for what Kafka's own 'enable.auto.commit' means to us, too.
+_COMMITS = ("enable.auto.commit", "commit.offsets.on.checkpoint")
+# Ours to act on: positions are kept in checkpoints, and groups are told of them by the source.
+NOT_FOR_CLIENTS = frozenset({"group.id", "auto.offset.reset", "auto.commit.interval.ms", *_COMMITS})
+
+
+def commits_offsets(properties: Mapping[str, str]) -> bool:
+    """Whether the offsets of finished batches are committed for 'group.id': unless it is switched off."""
+    return all(properties.get(key, "true").lower() != "false" for key in _COMMITS)
 
 
 def reader_options(properties: Mapping[str, str], job: str) -> dict[str, str]:
-    own = {k: v for k, v in properties.items() if k not in _NOT_FOR_SPARK}
+    own = {k: v for k, v in properties.items() if k not in NOT_FOR_CLIENTS}
     # One group id for all batches lets Spark's executors keep their consumers, and what they prefetched, between
-    # batches. They assign partitions themselves and never join or commit as that group.
-    group = properties.get("group.id") or f"headwater-{job}"
-    return {f"kafka.{k}": v for k, v in {**_READER, **own, "group.id": group}.items()}
+    # batches. They assign partitions themselves and never join or commit as that group. Spark refuses two consumers of
+    # one id with different settings, and would print those; so the id depends on them.
+    settings = {**_READER, **own}
+    digest = hashlib.sha256(repr(sorted(settings.items())).encode()).hexdigest()[:12]
+    return {f"kafka.{k}": v for k, v in {**settings, "group.id": f"headwater-{job}-{digest}"}.items()}
 
 
 def writer_options(properties: Mapping[str, str]) -> dict[str, str]:
-    own = {k: v for k, v in properties.items() if k not in _NOT_FOR_SPARK}
+    own = {k: v for k, v in properties.items() if k not in NOT_FOR_CLIENTS}
     return {f"kafka.{k}": v for k, v in {**_WRITER, **own}.items()}

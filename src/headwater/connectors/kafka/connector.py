@@ -57,7 +57,6 @@ class _AnyKafka(Connector):
 
 
 _FLUSH = "Sink buffer flush is only supported in upsert-kafka."
-_FROM_THE_START = "An upsert-kafka table is always read from the beginning, or its rows would not be complete."
 
 
 class KafkaConnector(_AnyKafka):
@@ -76,9 +75,6 @@ class UpsertKafkaConnector(_AnyKafka):
     not_here: ClassVar[Mapping[str, str]] = {
         "format": "An upsert-kafka table has 'key.format' and 'value.format'.",
         "key.fields": "The key of an upsert-kafka table is its PRIMARY KEY.",
-        "scan.startup.mode": _FROM_THE_START,
-        "scan.startup.specific-offsets": _FROM_THE_START,
-        "scan.startup.timestamp-millis": _FROM_THE_START,
         "sink.semantic": "Use 'sink.delivery-guarantee'.",
     }
 

@@ -19,8 +19,11 @@ from headwater.changelog.kinds import DELETE, INSERT, KIND
 from headwater.changelog.normalize import OFFSET, ORDER, PARTITION
 from headwater.connectors.kafka.layout import MessageLayout, MessageSide, message_layout
 from headwater.formats.base import Decoder
+from headwater.plan.expression import Expr
 from headwater.runtime.failures import BAD_RECORD
 from headwater.runtime.keyed import stateless
+from headwater.sql.functions.casts import convert
+from headwater.sql.statements import MetadataColumn
 
 __all__ = ["decode"]
 
@@ -46,20 +49,48 @@ def decode(raw: DataFrame, table: Table, columns: Sequence[str]) -> DataFrame:
     if upserts:
         raw = _without_superseded(raw)
     sides = [s for s in (layout.key, layout.value) if s is not None and _used(s, layout, columns, upserts)]
+    raw = _without_empty_sides(raw, layout, sides, upserts)
     for side in sides:
         raw = _decoded(raw, table, layout, side, columns, upserts)
     metadata = {c.name: c for c in table.metadata_columns}
     selected = []
     for name in columns:
         if name in metadata:
-            sql = f"CAST({_METADATA[metadata[name].key]} AS {metadata[name].type.spark()})"
+            sql = _metadata_sql(metadata[name], table)
         else:
             sql = _source_of(name, layout, upserts)
         selected.append(f"{sql} AS {_quoted(name)}")
     if upserts:
         kind = f"CAST(IF(value IS NULL, {DELETE}, {INSERT}) AS TINYINT)"
-        selected += [f"{kind} AS {KIND}", f"timestamp AS {ORDER}", f"partition AS {PARTITION}", f"offset AS {OFFSET}"]
+        selected += [
+            f"{kind} AS {KIND}",
+            f"timestamp AS {ORDER}",
+            f"{_place(table)} AS {PARTITION}",
+            f"offset AS {OFFSET}",
+        ]
     return raw.selectExpr(*selected)
+
+
+def _metadata_sql(column: MetadataColumn, table: Table) -> str:
+    """A metadata column as the type that it is declared with."""
+    given = next(m.type for m in table.connector.metadata if m.key == column.key)
+    value = Expr(_METADATA[column.key], given, frozenset(), column.key)
+    return f"CAST({convert(value, column.type).sql} AS {column.type.spark()})"
+
+
+def _place(table: Table) -> str:
+    """A number for the partition that offsets are counted in: with several topics there are several of one number."""
+    return "partition" if len(table.options.strings("topic")) == 1 else "xxhash64(topic, partition)"
+
+
+def _without_empty_sides(
+    raw: DataFrame, layout: MessageLayout, decoded: Sequence[MessageSide], upserts: bool
+) -> DataFrame:
+    """A null key or value gives no row in most formats. That must not depend on which columns a query uses."""
+    for payload, side in (("key", layout.key), ("value", layout.value)):
+        if side is not None and side not in decoded and not upserts and not side.format.decodes_null:
+            raw = raw.where(f"{payload} IS NOT NULL")
+    return raw
 
 
 def _without_superseded(raw: DataFrame) -> DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from headwater.connectors.base import MetadataKey
 from headwater.sql.types import BIGINT, BYTES, INT, STRING, Field, SqlType, timestamp_ltz
 
-__all__ = ["KAFKA_METADATA", "METADATA_NOT_YET"]
+__all__ = ["KAFKA_METADATA"]
 
 _HEADER = SqlType("ROW", fields=(Field("key", STRING.as_nullable(False)), Field("value", BYTES)))
 
@@ -29,7 +29,9 @@ KAFKA_METADATA: tuple[MetadataKey, ...] = (
         "All headers of the message in order.",
         writable=True,
     ),
-    MetadataKey("leader-epoch", INT, "Leader epoch of the message."),
+    MetadataKey(
+        "leader-epoch", INT, "Leader epoch of the message. Always NULL: Spark's Kafka reader does not know it."
+    ),
     MetadataKey("offset", BIGINT.as_nullable(False), "Offset of the message in its partition."),
     MetadataKey("timestamp", timestamp_ltz(3).as_nullable(False), "Timestamp of the message.", writable=True),
     MetadataKey(
@@ -38,9 +40,3 @@ KAFKA_METADATA: tuple[MetadataKey, ...] = (
         "What the timestamp is: 'NoTimestampType', 'CreateTime' or 'LogAppendTime'.",
     ),
 )
-
-# Known keys that are refused, for reading and for writing, with the reason.
-METADATA_NOT_YET: dict[str, dict[str, str]] = {
-    "read": {"leader-epoch": "Spark's Kafka reader does not pass it on."},
-    "write": {},
-}

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from headwater.connectors.io import IoContext
 from headwater.connectors.kafka.admin import KafkaAdmin, Offsets, TopicPartition
-from headwater.errors import KafkaUnavailableError, ValidationError
+from headwater.errors import KafkaRefusedError, ValidationError
 from headwater.options.resolved import ResolvedOptions
 
-__all__ = ["end_offsets", "parse_specific", "start_offsets"]
-
-_SPECIFIC = re.compile(r"partition:(\d+),offset:(\d+)")
-
-
-def parse_specific(text: str) -> dict[int, int]:
-    """'partition:0,offset:42;partition:1,offset:300' → {0: 42, 1: 300}. Its form was checked with the table."""
-    matches = (_SPECIFIC.fullmatch(part.strip()) for part in text.split(";") if part.strip())
-    return {int(m[1]): int(m[2]) for m in matches if m}
+__all__ = ["end_offsets", "start_offsets"]
 
 
 def start_offsets(
@@ -32,7 +22,7 @@ def start_offsets(
     if mode == "timestamp":
         return admin.at_time(partitions, options.integer("scan.startup.timestamp-millis") or 0)
     if mode == "specific-offsets":
-        given = parse_specific(options.string("scan.startup.specific-offsets"))
+        given = _specific(options, "scan.startup.specific-offsets", partitions)
         named = {tp: given[tp[1]] for tp in partitions if tp[1] in given}
         rest = [tp for tp in partitions if tp not in named]
         return {**named, **(_group_offsets(options, admin, rest, context, table) if rest else {})}
@@ -66,7 +56,7 @@ def _reset(
     if reset == "earliest":
         return admin.earliest(missing)
     if reset == "none":
-        raise KafkaUnavailableError(
+        raise KafkaRefusedError(
             f"Group '{group}' has no committed offset for {_listed(missing)}.",
             detail="'properties.auto.offset.reset' is 'none'.",
             hint="Commit offsets for the group, or set 'scan.startup.mode' or 'properties.auto.offset.reset'.",
@@ -92,7 +82,7 @@ def end_offsets(
     if mode == "timestamp":
         return admin.at_time(partitions, options.integer("scan.bounded.timestamp-millis") or 0)
     if mode == "specific-offsets":
-        given = parse_specific(options.string("scan.bounded.specific-offsets"))
+        given = _specific(options, "scan.bounded.specific-offsets", partitions)
         return {tp: given.get(tp[1], start.get(tp, 0)) for tp in partitions}
     group = options.family("properties.").get("group.id", "")
     if not group:
@@ -102,6 +92,18 @@ def end_offsets(
         )
     committed = admin.committed(group)
     return {tp: committed.get(tp, start.get(tp, 0)) for tp in partitions}
+
+
+def _specific(options: ResolvedOptions, key: str, partitions: list[TopicPartition]) -> dict[int, int]:
+    given: dict[int, int] = options[key]
+    unknown = given.keys() - {p for _, p in partitions}
+    if unknown:
+        topic = ", ".join(sorted({topic for topic, _ in partitions}))
+        raise ValidationError(
+            f"'{key}' names partition {min(unknown)}, which topic '{topic}' does not have.",
+            detail=f"It has {len(partitions)} partitions, counted from 0.",
+        )
+    return given
 
 
 def _listed(partitions: list[TopicPartition]) -> str:

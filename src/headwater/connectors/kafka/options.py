@@ -62,7 +62,8 @@ _TOPIC = (
     Option(
         "topic-pattern",
         STRING,
-        "Regular expression for the topics to read, and to write in the same way. Not together with 'topic'.",
+        "Regular expression (Java's) that the whole names of the topics match, for reading and, in the same way, for "
+        "writing. Not together with 'topic'.",
     ),
     Option(f"{PROPERTIES}bootstrap.servers", STRING, "Addresses of brokers: 'host:port,host:port'.", required=True),
     Option(
@@ -88,18 +89,16 @@ _KEY_LAYOUT = (
         "ALL",
     ),
 )
+_STARTUP_MODE = (
+    "Where a new job starts to read. 'group-offsets': where the group has committed to, else where "
+    "'properties.auto.offset.reset' says (default: latest), or without a group at the earliest offset."
+)
 _STARTUP = (
-    _choice(
-        "scan.startup.mode",
-        STARTUP_MODES,
-        "Where a new job starts to read. 'group-offsets': where the group has committed to, else where "
-        "'properties.auto.offset.reset' says (default: latest), or without a group at the earliest offset.",
-        "group-offsets",
-    ),
     Option(
         "scan.startup.specific-offsets",
         _offsets("scan.startup.specific-offsets"),
-        "First offset of each partition: 'partition:0,offset:42;partition:1,offset:300'.",
+        "First offset of each partition: 'partition:0,offset:42;partition:1,offset:300'. Partitions that are not "
+        "listed start as with 'group-offsets'.",
     ),
     Option("scan.startup.timestamp-millis", LONG, "Milliseconds since 1970 of the first message."),
 )
@@ -114,8 +113,16 @@ _SCAN = (
     Option(
         "scan.topic-partition-discovery.interval",
         DURATION,
-        "How often new partitions are looked for; 0 for never.",
+        "How often new partitions, and new topics of a pattern, are looked for; 0 for never. They are read from their "
+        "beginning.",
         timedelta(minutes=5),
+    ),
+    _choice(
+        "scan.on-data-loss",
+        ("fail", "continue"),
+        "What to do when messages that were not read yet are gone: retention removed them, or their topic was deleted. "
+        "'continue' goes on with what is left, and warns.",
+        "fail",
     ),
     Option("scan.parallelism", INT, "Number of tasks that read. Default: one per partition."),
     _choice(
@@ -196,6 +203,7 @@ KAFKA_OPTIONS: tuple[Option, ...] = (
     Option("key.format", STRING, "Format of the messages' keys. Without it keys are neither read nor written."),
     Option("key.fields", LIST, "Columns that are in the key, in this order: 'a;b'. Needs 'key.format'."),
     *_KEY_LAYOUT,
+    _choice("scan.startup.mode", STARTUP_MODES, _STARTUP_MODE, "group-offsets"),
     *_STARTUP,
     *_SCAN,
     *_SINK,
@@ -213,6 +221,20 @@ UPSERT_KAFKA_OPTIONS: tuple[Option, ...] = (
     Option("key.format", STRING, "Format of the messages' keys, which hold the primary key.", required=True),
     Option("value.format", STRING, "Format of the messages' values.", required=True),
     *_KEY_LAYOUT,
+    _choice(
+        "scan.startup.mode",
+        STARTUP_MODES,
+        f"{_STARTUP_MODE} All but 'earliest-offset' leave out rows: they need 'scan.startup.partial-changelog'.",
+        "earliest-offset",
+    ),
+    Option(
+        "scan.startup.partial-changelog",
+        BOOL,
+        "Allows a 'scan.startup.mode' that skips the beginning. Keys whose last message is in the skipped part are "
+        "then not in the table.",
+        False,
+    ),
+    *_STARTUP,
     *_SCAN,
     *_SINK,
     Option(

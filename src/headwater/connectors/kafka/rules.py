@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from headwater.connectors.kafka.layout import LayoutProblem, key_side, value_side
 from headwater.connectors.kafka.librdkafka import untranslatable
-from headwater.connectors.kafka.metadata import METADATA_NOT_YET
 from headwater.connectors.kafka.options import NOT_YET, PARTITIONERS, PROPERTIES, names_its_topics
 from headwater.options.problems import Problem
 from headwater.sql.statements import MetadataColumn
@@ -23,6 +22,12 @@ __all__ = ["RULES", "sink_problems", "source_problems", "table_problems"]
 
 _CODECS = ("key.serializer", "value.serializer", "key.deserializer", "value.deserializer")
 _RESETS = ("latest", "earliest", "none")
+_CHOICES = {
+    "isolation.level": ("read_committed", "read_uncommitted"),
+    "enable.auto.commit": ("true", "false"),
+    "commit.offsets.on.checkpoint": ("true", "false"),
+    "security.protocol": ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+}
 
 
 def table_problems(table: Table) -> list[Problem]:
@@ -38,8 +43,19 @@ def _topic(table: Table) -> Iterator[Problem]:
 
 
 def _startup(table: Table) -> Iterator[Problem]:
-    if "scan.startup.mode" in table.options.values:
-        yield from _mode_needs(table, "startup")
+    yield from _mode_needs(table, "startup")
+
+
+def _partial_changelog(table: Table) -> Iterator[Problem]:
+    key, mode = "scan.startup.partial-changelog", table.options["scan.startup.mode"]
+    if not table.connector.reads_upserts:
+        return
+    if mode != "earliest-offset" and not table.options.flag(key):
+        text = f"'scan.startup.mode' = '{mode}' would leave out rows: a changelog is only whole from its beginning. "
+        yield Problem(f"{text}If that is meant, set '{key}' = 'true'.", key="scan.startup.mode")
+    if mode == "earliest-offset" and table.options.flag(key):
+        text = f"'{key}' is only used with a 'scan.startup.mode' other than 'earliest-offset'."
+        yield Problem(text, key=key)
 
 
 def _bounded(table: Table) -> Iterator[Problem]:
@@ -75,6 +91,10 @@ def _client_properties(table: Table) -> Iterator[Problem]:
     if reset not in _RESETS:
         text = f"auto.offset.reset can not be set to {reset}. Valid values: [{','.join(_RESETS)}]"
         yield Problem(text, key=f"{PROPERTIES}auto.offset.reset")
+    for key, values in _CHOICES.items():
+        if properties.get(key, values[0]) not in values:
+            text = f"'properties.{key}' is '{properties[key]}'. Valid values: {', '.join(values)}."
+            yield Problem(text, key=PROPERTIES + key)
 
 
 def _parallelism(table: Table) -> Iterator[Problem]:
@@ -186,6 +206,7 @@ def _not_yet(table: Table) -> Iterator[Problem]:
 RULES = (
     _topic,
     _startup,
+    _partial_changelog,
     _bounded,
     _group,
     _client_properties,
@@ -202,11 +223,7 @@ RULES = (
 
 
 def source_problems(table: Table) -> list[Problem]:
-    problems = list(_metadata_not_yet(table, "read"))
-    if names_its_topics(table.options):
-        key = "topic-pattern" if table.options.is_given("topic-pattern") else "topic"
-        text = f"Reading several topics ('{key}' = '{table.options.given[key]}') is not supported yet."
-        problems.append(Problem(f"{text} Give one topic per table, and UNION ALL the tables.", key=key))
+    problems = []
     if table.connector.identifier == "kafka" and table.primary_key:
         side = value_side(table)
         if side.format.insert_only:
@@ -215,7 +232,7 @@ def source_problems(table: Table) -> list[Problem]:
 
 
 def sink_problems(table: Table) -> list[Problem]:
-    problems = list(_metadata_not_yet(table, "write"))
+    problems = []
     written = {column.key for column in _metadata(table) if not column.virtual}
     writable = {m.key for m in table.connector.metadata if m.writable}
     for key in sorted(written - writable):
@@ -262,15 +279,6 @@ def _librdkafka(table: Table, written: set[str]) -> Iterator[Problem]:
 
 def _metadata(table: Table) -> list[MetadataColumn]:
     return [column for column in table.columns if isinstance(column, MetadataColumn)]
-
-
-def _metadata_not_yet(table: Table, use: str) -> Iterator[Problem]:
-    for column in _metadata(table):
-        reason = METADATA_NOT_YET[use].get(column.key)
-        if reason and not (use == "write" and column.virtual):
-            done = "read" if use == "read" else "written"
-            text = f"Metadata key '{column.key}' of column '{column.name}' cannot be {done} yet: {reason}"
-            yield Problem(text)
 
 
 def _no_key_in_a_log(table: Table, format_name: str) -> Problem:

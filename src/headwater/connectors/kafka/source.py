@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
@@ -11,12 +10,20 @@ from pyspark.sql import DataFrame
 from headwater.catalog.tables import Table
 from headwater.connectors.io import IoContext, Position, limit_evenly, total
 from headwater.connectors.kafka.admin import KafkaAdmin, Offsets, TopicPartition
-from headwater.connectors.kafka.client import reader_options
+from headwater.connectors.kafka.client import commits_offsets, reader_options
 from headwater.connectors.kafka.decode import decode
+from headwater.connectors.kafka.discovery import Discovery
+from headwater.connectors.kafka.losses import Losses
 from headwater.connectors.kafka.offsets import end_offsets, start_offsets
-from headwater.errors import DataLossError, KafkaUnavailableError
+from headwater.connectors.kafka.refusals import UnknownTopicError
+from headwater.errors import KafkaUnavailableError
 
 __all__ = ["KafkaSource"]
+
+_MESSAGE = (
+    "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, timestampType INT"
+)
+_HEADERS = "headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
 
 
 class KafkaSource:
@@ -27,56 +34,56 @@ class KafkaSource:
         self._context = context
         self._options = table.options
         self._properties = table.options.family("properties.")
-        self._topics = table.options.strings("topic")
         self._admin = KafkaAdmin(context.spark, self._properties)
-        self._partitions: list[TopicPartition] = []
-        self._described_at = 0.0
-        self._checked = False
+        self._discovery = Discovery(table, self._admin, context)
+        self._losses = Losses(table, self._admin, context)
         self._latest: Offsets = {}
 
     def start(self) -> Position:
-        partitions = self._discover(force=True)
-        if self._table.connector.reads_upserts:
-            # A changelog is only whole from its beginning.
-            return _to_position(self._admin.earliest(partitions))
+        partitions = self._discovery.look_for_all()
         return _to_position(start_offsets(self._options, self._admin, partitions, self._context, self._table.name))
 
     def bound(self, start: Position) -> Position | None:
-        ends = end_offsets(
-            self._options, self._admin, self._discover(force=True), _to_offsets(start), self._read_committed
-        )
+        begin = _to_offsets(start)
+        ends = end_offsets(self._options, self._admin, list(begin), begin, self._read_committed)
         if ends is None:
             return None
-        begin = _to_offsets(start)
-        return _to_position({tp: max(end, begin.get(tp, 0)) for tp, end in ends.items()})
+        return _to_position({tp: max(end, begin[tp]) for tp, end in ends.items()})
 
-    def available(self, position: Position, bound: Position | None, limit: int) -> Position:
-        if bound is not None:
-            partitions = list(_to_offsets(bound))
-        else:
-            partitions = self._discover()
-        self._latest = self._admin.latest(partitions, self._read_committed)
+    def available(self, position: Position, bound: Position | None, limit: int) -> tuple[Position, Position]:
+        """A bounded table keeps to the partitions it began with; what it has read to its end is not looked at."""
         here = _to_offsets(position)
-        end = {tp: offset for tp, offset in here.items() if tp not in self._latest}
-        for tp, latest in self._latest.items():
-            begin = here.get(tp, 0)
-            stop = latest if bound is None else min(latest, _to_offsets(bound)[tp])
-            end[tp] = max(stop, begin)
-        self._check_nothing_lost(here)
-        return limit_evenly(position, _to_position(end), limit)
+        bounds = _to_offsets(bound) if bound is not None else {}
+        done = {tp: end for tp, end in bounds.items() if here.get(tp, 0) >= end}
+        open_ends = bounds.keys() - done.keys()
+        self._latest = self._ends(sorted(open_ends) if bound is not None else None)
+        start = self._losses.settled(
+            {tp: offset for tp, offset in here.items() if tp not in done}, self._latest, self._read_committed
+        )
+        if bound is not None:
+            gone = {tp: bounds[tp] for tp in open_ends - self._latest.keys()}
+            start = {**{tp: min(offset, bounds[tp]) for tp, offset in start.items()}, **done, **gone}
+        end = {tp: max(offset, self._end_of(tp, offset, bounds)) for tp, offset in start.items()}
+        return _to_position(start), limit_evenly(_to_position(start), _to_position(end), limit)
 
     def read(self, start: Position, end: Position, columns: Sequence[str]) -> DataFrame:
-        begin, stop = _to_offsets(start), _to_offsets(end)
+        begin = _to_offsets(start)
+        stop = {tp: offset for tp, offset in self._remaining(_to_offsets(end)).items() if offset > begin.get(tp, 0)}
+        headers = self._needs_headers(columns)
+        if not stop:
+            schema = f"{_MESSAGE}, {_HEADERS}" if headers else _MESSAGE
+            return decode(self._context.spark.createDataFrame([], schema), self._table, columns)
         assigned: dict[str, list[int]] = {}
         for topic, partition in stop:
             assigned.setdefault(topic, []).append(partition)
         reader = (
             self._context.spark.read.format("kafka")
             .options(**reader_options(self._properties, self._context.job))
+            .option("failOnDataLoss", "false" if self._losses.skipped else "true")
             .option("assign", json.dumps(assigned))
             .option("startingOffsets", _as_json({tp: begin.get(tp, 0) for tp in stop}))
             .option("endingOffsets", _as_json(stop))
-            .option("includeHeaders", "true" if self._needs_headers(columns) else "false")
+            .option("includeHeaders", "true" if headers else "false")
         )
         parallelism = self._options.integer("scan.parallelism")
         if parallelism and not self._table.connector.reads_upserts:
@@ -90,12 +97,12 @@ class KafkaSource:
     def done(self, position: Position) -> None:
         """Move the group's offsets, for lag tools; nothing here depends on them."""
         group = self._properties.get("group.id")
-        if not group or self._properties.get("enable.auto.commit", "true") == "false":
+        if not group or not commits_offsets(self._properties):
             return
         try:
             self._admin.commit(group, _to_offsets(position))
         except KafkaUnavailableError as error:
-            self._context.warn(f"Offsets of group '{group}' could not be committed. {error.detail}")
+            self._context.warn(f"Offsets of group '{group}' could not be committed. {error.fact} {error.detail}")
 
     def close(self) -> None:
         self._admin.close()
@@ -108,34 +115,26 @@ class KafkaSource:
         wanted = set(columns)
         return any(c.name in wanted and c.key in {"headers", "header-list"} for c in self._table.metadata_columns)
 
-    def _discover(self, force: bool = False) -> list[TopicPartition]:
-        """All partitions, asked for again after the discovery interval; new ones are read from their beginning."""
-        interval = self._options.duration("scan.topic-partition-discovery.interval").total_seconds()
-        age = time.monotonic() - self._described_at
-        if force or not self._partitions or (interval > 0 and age >= interval):
-            self._partitions = self._admin.partitions(self._topics)
-            self._described_at = time.monotonic()
-        return self._partitions
+    def _ends(self, partitions: list[TopicPartition] | None) -> Offsets:
+        """The ends of these partitions, or of all; without those whose topics have been deleted."""
+        wanted = self._discovery.partitions() if partitions is None else partitions
+        try:
+            return self._admin.latest(wanted, self._read_committed) if wanted else {}
+        except UnknownTopicError:
+            there = self._discovery.look()
+            left = [tp for tp in there if partitions is None or tp in partitions]
+            return self._admin.latest(left, self._read_committed) if left else {}
 
-    def _check_nothing_lost(self, here: Offsets) -> None:
-        """What lies between the job's position and the log's start or end must still be there."""
-        behind = [tp for tp in here if tp in self._latest and here[tp] > self._latest[tp]]
-        if behind and not self._read_committed:
-            raise self._lost(behind[0], here[behind[0]], f"the topic ends at {self._latest[behind[0]]}")
-        if self._checked:
-            return
-        earliest = self._admin.earliest(list(self._latest))
-        for tp, offset in earliest.items():
-            if here.get(tp, offset) < offset < self._latest[tp]:
-                raise self._lost(tp, here[tp], f"the topic now begins at {offset}")
-        self._checked = True
+    def _end_of(self, tp: TopicPartition, offset: int, bounds: Offsets) -> int:
+        latest = self._latest.get(tp, offset)
+        return min(latest, bounds[tp]) if bounds else latest
 
-    def _lost(self, tp: TopicPartition, offset: int, why: str) -> DataLossError:
-        return DataLossError(
-            f"Table '{self._table.name}' needs messages that topic '{tp[0]}' no longer has.",
-            detail=f"Partition {tp[1]}: the job stands at offset {offset}, and {why}.",
-            hint="Retention removed them, or the topic is a new one. Start with a new checkpoint to read what is left.",
-        )
+    def _remaining(self, stop: Offsets) -> Offsets:
+        """A batch that is computed again may name topics that have been deleted since then."""
+        if not self._losses.skipped:
+            return stop
+        there = self._admin.partition_counts({topic for topic, _ in stop})
+        return {tp: offset for tp, offset in stop.items() if tp[1] < there.get(tp[0], 0)}
 
 
 def _to_position(offsets: Offsets) -> Position:
