@@ -10,6 +10,7 @@ import pytest
 
 Invoke = Callable[..., Any]  # tests/cli/conftest.py says what it is
 
+OLD = {"old-kafka", "old-upsert-kafka"}
 SCRIPT = """\
 CREATE TABLE clicks (who STRING, page STRING) WITH (
   'connector' = 'kafka', 'topic' = '${topic}', 'properties.bootstrap.servers' = 'localhost:1', 'format' = 'json'
@@ -133,7 +134,8 @@ def test_an_unknown_variable_has_a_place(invoke: Invoke, script: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [(), ("run",), ("check",), ("explain",), ("options",), ("test",), ("demo",), ("topic", "create")]
+    "arguments",
+    [(), ("run",), ("check",), ("explain",), ("options",), ("modernize",), ("test",), ("demo",), ("topic", "create")],
 )
 def test_help_has_an_example(invoke: Invoke, arguments: tuple[str, ...]) -> None:
     said = invoke(*arguments, "--help")
@@ -157,9 +159,19 @@ def test_topics_need_a_broker(invoke: Invoke, monkeypatch: pytest.MonkeyPatch, t
 def test_options_lists_what_there_is(invoke: Invoke) -> None:
     lines = invoke("options").out.splitlines()
     names = [line.split()[0] for line in lines[1:]]
-    assert {"kafka", "upsert-kafka", "json", "csv", "avro", "raw", "print", "blackhole", "datagen", "session"} == set(
-        names
-    )
+    assert {
+        "kafka",
+        "upsert-kafka",
+        "json",
+        "csv",
+        "avro",
+        "raw",
+        "print",
+        "blackhole",
+        "datagen",
+        "session",
+        *OLD,
+    } == set(names)
 
 
 @pytest.mark.parametrize(

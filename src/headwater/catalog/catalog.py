@@ -15,6 +15,8 @@ from headwater.options.closest import did_you_mean
 from headwater.options.problems import OptionContext, Problem, problems_error
 from headwater.options.reading import read_options, supported_keys
 from headwater.options.resolved import ResolvedOptions
+from headwater.options.spelling import Spelling
+from headwater.options.translate import spelling_of
 from headwater.sql.statements import CreateTable, CreateView, Drop
 
 __all__ = ["Catalog"]
@@ -92,11 +94,13 @@ class Catalog:
         """The table as an OPTIONS hint makes it, checked again. The catalog keeps the one it has."""
         if not options:
             return table
-        if "connector" in options:
-            raise SqlError("An OPTIONS hint cannot change the 'connector' of a table.", position=position)
+        connector = table.spelling.name("connector")
+        if connector in options:
+            raise SqlError(f"An OPTIONS hint cannot change the '{connector}' of a table.", position=position)
         hinted = dict.fromkeys(options, position) if position is not None else {}
         changed = replace(table, option_positions={**table.option_positions, **hinted})
-        return _checked(changed, table.connector, {**table.raw_options, **options}, [])
+        spelling = spelling_of({**table.spelling.written, **options})
+        return _checked(replace(changed, spelling=spelling), [])
 
     def _check_free(self, name: str) -> None:
         if name in self._relations:
@@ -116,7 +120,8 @@ class Catalog:
 
 
 def _resolved(statement: CreateTable) -> Table:
-    connector = _connector(statement)
+    spelling = spelling_of(statement.options)
+    connector = _connector(statement, spelling)
     problems = schema_problems(statement, connector)
     table = Table(
         statement.name,
@@ -130,12 +135,17 @@ def _resolved(statement: CreateTable) -> Table:
         statement.temporary,
         statement.position,
         statement.option_positions,
+        spelling,
     )
-    return _checked(table, connector, statement.options, problems)
+    return _checked(table, problems)
 
 
-def _checked(table: Table, connector: Connector, given: Mapping[str, str], problems: list[Problem]) -> Table:
+def _checked(table: Table, problems: list[Problem]) -> Table:
     """The table with its options read. The connector judges it only if its columns make sense."""
+    connector, spelling = table.connector, table.spelling
+    if spelling.problems:
+        raise _options_error(table, [*spelling.problems, *problems], spelling.supported)
+    given = spelling.options
     declared = (*connector.options, *connector.more_options(given))
     options, found = read_options(declared, given)
     problems = problems + [_explained(problem, connector) for problem in found]
@@ -143,9 +153,14 @@ def _checked(table: Table, connector: Connector, given: Mapping[str, str], probl
     if all(problem.kind != "rule" for problem in problems):
         problems += connector.validate(table)
     if problems:
-        context = OptionContext(connector.identifier, supported_keys(declared), given, table.option_positions)
-        raise problems_error(f"Table '{table.name}'", problems, context)
+        raise _options_error(table, [spelling.of(problem) for problem in problems], supported_keys(declared))
     return table
+
+
+def _options_error(table: Table, problems: list[Problem], supported: tuple[str, ...]) -> ValidationError:
+    written, positions = table.spelling.written, table.option_positions
+    context = OptionContext(table.connector.identifier, supported, written, positions)
+    return problems_error(f"Table '{table.name}'", problems, context)
 
 
 def _explained(problem: Problem, connector: Connector) -> Problem:
@@ -154,13 +169,18 @@ def _explained(problem: Problem, connector: Connector) -> Problem:
     return problem
 
 
-def _connector(statement: CreateTable) -> Connector:
-    name = statement.options.get("connector")
+def _connector(statement: CreateTable, spelling: Spelling) -> Connector:
+    name = spelling.options.get("connector")
     known = ", ".join(sorted(CONNECTORS))
     if name is not None and name in CONNECTORS:
         return CONNECTORS[name]
+    if spelling.problems:
+        context = OptionContext(
+            spelling.name("connector"), spelling.supported, spelling.written, statement.option_positions
+        )
+        raise problems_error(f"Table '{statement.name}'", spelling.problems, context)
     if name is None:
-        near = did_you_mean("connector", [key for key in statement.options if key != "connector.type"])
+        near = did_you_mean("connector", statement.options)
         raise ValidationError(
             f"Table '{statement.name}' options do not contain an option key 'connector' for discovering a connector.",
             detail=near.replace("Did you mean", "Is it").replace("?", " that should be 'connector'?") if near else "",

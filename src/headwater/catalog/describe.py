@@ -66,7 +66,7 @@ def show_create(relation: Table | View) -> str:
         lines.append(f"WATERMARK FOR {_name(relation.watermark.column)} AS {_sql(relation.watermark.expression)}")
     if relation.primary_key:
         lines.append(f"PRIMARY KEY ({', '.join(map(_name, relation.primary_key))}) NOT ENFORCED")
-    options = ",\n".join(f"  {_text(k)} = {_text(v)}" for k, v in masked(relation.raw_options).items())
+    options = ",\n".join(f"  {_text(k)} = {_text(v)}" for k, v in masked(relation.spelling.written).items())
     partitions = ", ".join(map(_name, relation.partitioned_by))
     return "\n".join(
         [

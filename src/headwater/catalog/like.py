@@ -85,13 +85,14 @@ def _hint(column: Column) -> str:
 def _options(new: CreateTable, base: Table, rule: str) -> dict[str, str]:
     if rule == "EXCLUDING":
         return dict(new.options)
-    both = sorted(new.options.keys() & base.raw_options.keys())
+    inherited = base.spelling.written
+    both = sorted(new.options.keys() & inherited.keys())
     if rule == "INCLUDING" and both:
         raise ValidationError(
             f"There already exists an option ['{both[0]}'] in the base table '{base.name}'.",
             hint="You might want to specify EXCLUDING OPTIONS or OVERWRITING OPTIONS.",
         )
-    return {**base.raw_options, **new.options}
+    return {**inherited, **new.options}
 
 
 def _one_of(new: CreateTable, what: str, own: T | None, inherited: T | None, rule: str) -> T | None:

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from headwater.errors import Position
 from headwater.options.resolved import ResolvedOptions
+from headwater.options.spelling import Spelling, as_written
 from headwater.sql.statements import Column, ComputedColumn, MetadataColumn, PhysicalColumn, Watermark
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ __all__ = ["Table", "View"]
 @dataclass(frozen=True)
 class Table:
     """`columns` are in declared order; `primary_key` is () without one, and its columns are NOT NULL.
-    `options` are typed, `raw_options` as written. Expressions of computed columns and watermarks are sqlglot trees."""
+    `options` are typed, `raw_options` their texts, `spelling` how the script says them. Expressions of computed columns
+    and watermarks are sqlglot trees."""
 
     name: str
     columns: tuple[Column, ...]
@@ -34,6 +36,7 @@ class Table:
     temporary: bool = False
     position: Position | None = None
     option_positions: Mapping[str, Position] = field(default_factory=dict, compare=False)
+    spelling: Spelling = field(default=as_written({}), compare=False)
 
     def __hash__(self) -> int:
         return hash((self.name, self.options))

@@ -26,6 +26,6 @@ def check_sink(table: Table) -> None:
 def _raise_for(table: Table, fact: str, problems: Sequence[Problem]) -> None:
     if not problems:
         return
-    context = OptionContext(table.connector.identifier, given=table.raw_options, positions=table.option_positions)
-    error = problems_error("It", problems, context)
+    context = OptionContext(table.connector.identifier, given=table.spelling.written, positions=table.option_positions)
+    error = problems_error("It", [table.spelling.of(problem) for problem in problems], context)
     raise ValidationError(f"{fact}.", detail=error.detail.strip())

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli import broker, check, demo, fetch, options, run, test_, topic, version
+from headwater.cli import broker, check, demo, fetch, modernize, options, run, test_, topic, version
 from headwater.errors import HeadwaterError
 
 __all__ = ["app", "main"]
@@ -29,6 +29,7 @@ app = typer.Typer(
 app.command("run")(run.run)
 app.command("check")(check.check)
 app.command("explain")(check.explain)
+app.command("modernize")(modernize.modernize)
 app.command("options")(options.options)
 app.command("test")(test_.play_cases)
 app.command("demo")(demo.demo)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from headwater.options.base import Option
+from headwater.options.legacy import SIDES, TYPES, of_type
 from headwater.options.types import show
 
 __all__ = ["OptionRow", "OptionTable", "option_tables", "render_options"]
@@ -57,7 +58,20 @@ def option_tables() -> Mapping[str, OptionTable]:
     tables.append(OptionTable("session", "settings", "What SET knows.", _rows(SESSION_OPTIONS, {})))
     fields = _rows(under("fields.<column>.", FIELD_OPTIONS), {})
     tables.append(OptionTable("datagen.fields", "columns of datagen", "How the values of a column are made.", fields))
+    tables += [OptionTable(f"old-{kind}", "older spelling", _OLD.format(kind), _old_rows(kind)) for kind in TYPES]
     return {table.name: table for table in tables}
+
+
+_OLD = "What a table with 'connector.type' = '{}' can say."
+
+
+def _old_rows(kind: str) -> tuple[OptionRow, ...]:
+    """Each with what is written for it today."""
+    notes = {}
+    for old in of_type(kind):
+        today = " and ".join(f"'{key}'" for key in old.today_of(SIDES[kind], "<format>"))
+        notes[old.key] = f"Today: {today}." if today else "Today: nothing."
+    return _rows((old.option for old in of_type(kind)), notes)
 
 
 def _rows(options: Iterable[Option], not_yet: Mapping[str, str]) -> tuple[OptionRow, ...]:

@@ -108,6 +108,7 @@ def _cannot_take_updates(root: n.Write) -> ValidationError:
     source = describe_source_of_updates(root.input)
     key = unique_key(root.input)
     columns = ", ".join(key) if key else "…"
+    said = root.table.spelling.said
     fact = (
         f"Table '{root.table.name}' doesn't support consuming update and delete changes, "
         f"which are produced by {source}."
@@ -115,9 +116,9 @@ def _cannot_take_updates(root: n.Write) -> ValidationError:
     if root.table.options.given.get("sink.changelog"):
         return ValidationError(
             fact,
-            detail="'sink.changelog' = 'append' means that it takes inserts only.",
-            hint="Set 'sink.changelog' to 'upsert', for a table with a PRIMARY KEY, or to 'retract', or write a query "
-            "that only inserts.",
+            detail=said("'sink.changelog' = 'append' means that it takes inserts only."),
+            hint=said("Set 'sink.changelog' to 'upsert', for a table with a PRIMARY KEY, or to 'retract'")
+            + ", or write a query that only inserts.",
         )
     return ValidationError(
         fact,

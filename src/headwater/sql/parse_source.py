@@ -86,7 +86,12 @@ class Script:
 
     def written(self, start: int, end: int) -> str:
         """The text as written that became `sql[start:end]`."""
-        return self.text[self._written(start) : self._written(end - 1, last=True) + 1]
+        first, last = self.place(start, end)
+        return self.text[first:last]
+
+    def place(self, start: int, end: int) -> tuple[int, int]:
+        """Where in `text` that is which became `sql[start:end]`."""
+        return self._written(start), self._written(end - 1, last=True) + 1
 
     def error(self, problem: SyntaxProblem) -> SqlError:
         position = self.span(problem.start, problem.end)

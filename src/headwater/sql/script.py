@@ -19,16 +19,20 @@ from headwater.sql.parse_statement import Reading
 from headwater.sql.parse_tokens import SyntaxProblem
 from headwater.sql.statements import Statement
 
-__all__ = ["Script", "parse_script", "position_of"]
+__all__ = ["Script", "parse_script", "parse_with_tokens", "position_of"]
 
 _SET_STARTS = frozenset({"EXECUTE", "EXPLAIN", "BEGIN"})
 
 
 def parse_script(text: str, name: str = "", variables: Mapping[str, str] | None = None) -> list[Statement]:
     """The statements of a script, in order. `name` is what errors call the script, usually its file name."""
-    script = Script(text, name, variables)
+    return [statement for statement, _ in parse_with_tokens(Script(text, name, variables))]
+
+
+def parse_with_tokens(script: Script) -> list[tuple[Statement, list[Token]]]:
+    """Each statement with its tokens, whose offsets are those of `script.sql`."""
     return [
-        parsed(script, tokens, lambda parser: read_statement(Reading(parser, script)))
+        (parsed(script, tokens, lambda parser: read_statement(Reading(parser, script))), tokens)
         for tokens in _statements(script, tokenize(script))
     ]
 

@@ -1,0 +1,86 @@
+"""`headwater modernize`: scripts in the older spelling, `'connector.type' = 'kafka'`, in today's options."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headwater.cli.scripts import ScriptArguments, ScriptFile, Variables, plan_scripts, read_pairs, read_scripts
+from headwater.errors import HeadwaterError
+
+if TYPE_CHECKING:
+    from headwater.modernize import Modernized
+
+__all__ = ["modernize"]
+
+
+def modernize(
+    scripts: ScriptArguments,
+    write: Annotated[bool, typer.Option("--write", help="Change the files instead of printing them.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Print what changes instead of the whole script.")] = False,
+    var: Variables = None,
+) -> None:
+    """Rewrite scripts with 'connector.type' tables to today's options.
+
+    Only options change; comments and layout stay. The plans before and after are compared, and must be equal.
+
+    \b
+    Example:
+      headwater modernize cars.sql --diff
+    """
+    from headwater.modernize import Modernizer
+    from headwater.session import Session
+
+    if write and "-" in scripts:
+        raise HeadwaterError("Standard input cannot be written.", hint="Leave out --write.")
+    variables = read_pairs(var, "--var")
+    modernizer = Modernizer(Session(variables=variables), Session(variables=variables))
+    files = read_scripts(scripts)
+    plan_scripts(Session(variables=variables), files)  # what is wrong is said with its place
+    for script, result in [(file, modernizer.modernize(file.text, file.name)) for file in files]:
+        if write and result.text != script.text:
+            Path(script.name).write_text(result.text, encoding="utf-8")
+        if diff:
+            _show_diff(script, result.text)
+        elif not write:
+            _show_script(script.text, result.text)
+        _tell(script, result, write)
+
+
+def _show_script(before: str, after: str) -> None:
+    """As it is; on a terminal with the new lines in green."""
+    if not sys.stdout.isatty():
+        typer.echo(after, nl=False)
+        return
+    for line in difflib.ndiff(before.splitlines(), after.splitlines()):
+        if line[0] in " +":
+            typer.echo(typer.style(line[2:], fg="green") if line[0] == "+" else line[2:])
+
+
+def _show_diff(script: ScriptFile, after: str) -> None:
+    colours = {"+": "green", "-": "red", "@": "cyan"}
+    for line in difflib.unified_diff(
+        script.text.splitlines(), after.splitlines(), script.name, script.name, lineterm=""
+    ):
+        typer.echo(typer.style(line, fg=colours[line[0]]) if line[0] in colours else line)
+
+
+def _tell(script: ScriptFile, result: Modernized, written: bool) -> None:
+    """What was done, on standard error, so that standard output is the script alone."""
+    if not result.rewritten:
+        typer.echo(f"{script.name}: nothing to rewrite", err=True)
+        return
+    for part in result.rewritten:
+        typer.echo(f"{script.name}:{part.line}: {part.table}, {_counted(part.options, 'option')}", err=True)
+        for key in part.dropped:
+            typer.echo(f"  '{key}' is gone: nothing stands for it today", err=True)
+    proof = f"{_counted(result.plans, 'plan')} compared: the same as before" if result.plans else "no INSERT to compare"
+    typer.secho(f"{script.name}: {'written' if written else 'rewritten'}, {proof}", fg="green", err=True)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -1,0 +1,44 @@
+"""How a table's options were written. Headwater thinks in today's keys; what it says is in the keys the user wrote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from headwater.options.problems import Problem
+
+__all__ = ["Spelling", "as_written"]
+
+# A quoted word that is not the name of a column or a table.
+_QUOTED = re.compile(r"(?<!field )(?<!olumn )(?<!able )'([a-z][a-z0-9_.*-]*)'")
+_TWICE = re.compile(r"('[^']+')(?:(?: and|,| or) \1)+")
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """`written` are the options as they stand in the script, `parts` what each of them means in today's keys: one
+    option, several, or none. `name` is the key that a user of this spelling would write for one of today's."""
+
+    written: Mapping[str, str]
+    parts: Mapping[str, Mapping[str, str]]
+    name: Callable[[str], str] = field(default=lambda key: key, compare=False)
+    problems: tuple[Problem, ...] = ()
+    supported: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> dict[str, str]:
+        """All options in today's keys."""
+        return {key: value for part in self.parts.values() for key, value in part.items()}
+
+    def said(self, text: str) -> str:
+        """The text with today's keys, in quotes, as they would be written here."""
+        return _TWICE.sub(r"\1", _QUOTED.sub(lambda match: f"'{self.name(match[1])}'", text))
+
+    def of(self, problem: Problem) -> Problem:
+        return replace(problem, key=self.name(problem.key), text=self.said(problem.text))
+
+
+def as_written(options: Mapping[str, str]) -> Spelling:
+    """Options that are today's already."""
+    return Spelling(dict(options), {key: {key: value} for key, value in options.items()})
