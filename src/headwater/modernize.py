@@ -59,7 +59,7 @@ class Modernizer:
             plans += self.before._define(statement)  # 1
             for group in option_groups(tokens):
                 spelling = self._spelling(statement, group)
-                if spelling.written != spelling.options:
+                if not spelling.is_todays:
                     edits.append(group_edit(script, group, spelling.parts))  # 2
                     rewritten.append(_rewritten(script, statement, group, spelling))
         new = edited(text, edits)

@@ -7,11 +7,13 @@ data between two positions; reading it again gives the same rows, whenever that 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
+
+from headwater.catalog.tables import Table
 
 __all__ = ["IoContext", "Pace", "Position", "Sink", "SinkStart", "Source"]
 
@@ -20,15 +22,20 @@ Position = dict[str, int]
 
 @dataclass(frozen=True)
 class IoContext:
-    """The job's own Spark session, its name, and where to tell the user something (a warning is one sentence)."""
+    """The job's own Spark session, its name, and where to tell the user something (a warning is one sentence). `said`
+    puts it in the words of the table at hand."""
 
     spark: SparkSession
     job: str
     warnings: list[str]
+    said: Callable[[str], str] = str
 
     def warn(self, sentence: str) -> None:
-        if sentence not in self.warnings:
-            self.warnings.append(sentence)
+        if self.said(sentence) not in self.warnings:
+            self.warnings.append(self.said(sentence))
+
+    def about(self, table: Table) -> IoContext:
+        return replace(self, said=table.spelling.said)
 
 
 class Source(Protocol):

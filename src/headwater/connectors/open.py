@@ -32,8 +32,8 @@ _SINKS: dict[str, Callable[[Table, IoContext], Sink]] = {
 def open_source(node: Scan | Values, context: IoContext) -> Source:
     if isinstance(node, Values):
         return ValuesSource(node, context)
-    return _SOURCES[node.table.connector.identifier](node.table, context)
+    return _SOURCES[node.table.connector.identifier](node.table, context.about(node.table))
 
 
 def open_sink(node: Write, context: IoContext) -> Sink:
-    return _SINKS[node.table.connector.identifier](node.table, context)
+    return _SINKS[node.table.connector.identifier](node.table, context.about(node.table))

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from headwater.errors import HeadwaterError
 from headwater.options.problems import Problem
 
-__all__ = ["Spelling", "as_written"]
+__all__ = ["Spelling", "as_written", "retold"]
 
 # A quoted word that is not the name of a column or a table.
 _QUOTED = re.compile(r"(?<!field )(?<!olumn )(?<!able )'([a-z][a-z0-9_.*-]*)'")
@@ -27,6 +28,10 @@ class Spelling:
     supported: tuple[str, ...] = ()
 
     @property
+    def is_todays(self) -> bool:
+        return all(part == {key: self.written[key]} for key, part in self.parts.items())
+
+    @property
     def options(self) -> dict[str, str]:
         """All options in today's keys."""
         return {key: value for part in self.parts.values() for key, value in part.items()}
@@ -37,6 +42,18 @@ class Spelling:
 
     def of(self, problem: Problem) -> Problem:
         return replace(problem, key=self.name(problem.key), text=self.said(problem.text))
+
+
+def retold(error: HeadwaterError, spellings: Mapping[str, Spelling]) -> HeadwaterError:
+    """The error in the spelling of the tables, given by name, that it is about: those it names, or if it names none all
+    of them. If these are written in two ways, it stays in today's."""
+    text = str(error)
+    about = [spelling for table, spelling in spellings.items() if f"'{table}'" in text] or list(spellings.values())
+    about = [spelling for spelling in about if len(spelling.written) > 1]  # print and the like have nothing to spell
+    if about and not any(spelling.is_todays for spelling in about):
+        said = about[0].said
+        error.fact, error.detail, error.hint = said(error.fact), said(error.detail), said(error.hint)
+    return error
 
 
 def as_written(options: Mapping[str, str]) -> Spelling:

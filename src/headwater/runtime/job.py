@@ -23,6 +23,7 @@ from headwater.connectors.io import IoContext, Position, Sink, SinkStart, Source
 from headwater.connectors.open import open_sink, open_source
 from headwater.errors import HeadwaterError, IncompatibleCheckpointError, JobError
 from headwater.options.session import SessionOptions
+from headwater.options.spelling import retold
 from headwater.plan.chance import is_repeatable
 from headwater.plan.explain import explain
 from headwater.plan.nodes import Scan, Values, Write, walk
@@ -151,7 +152,8 @@ class Job:
 
     def _translate(self, error: BaseException) -> HeadwaterError:
         tables = [node.table for node in walk(self.plan) if isinstance(node, Scan | Write)]
-        return translate(error, self.name, [table.raw_options for table in tables])
+        problem = translate(error, self.name, [table.raw_options for table in tables])
+        return retold(problem, {table.name: table.spelling for table in tables})
 
     def _report(self, **facts: object) -> None:
         self._progress = replace(self._progress, **facts)  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ import pytest
 
 from headwater.errors import HeadwaterError
 from headwater.options.legacy import OLD_KEYS
+from headwater.options.spelling import retold
 from headwater.session import Session
 
 SERVERS = "connector.properties.bootstrap.servers"
@@ -95,6 +96,10 @@ KAFKA_VALUES: list[tuple[dict[str, str | None], dict[str, str]]] = [
     ),
 ]
 BOTH_VALUES: list[tuple[dict[str, str | None], dict[str, str]]] = [
+    (
+        {"connector.sink-partitioner": "custom", "connector.sink-partitioner-class": "org.mycompany.MyPartitioner"},
+        {"sink.partitioner": "org.mycompany.MyPartitioner"},
+    ),
     *(({"connector.sink-partitioner": name}, {"sink.partitioner": name}) for name in ("fixed", "round-robin")),
     *(({"update-mode": mode}, {"sink.changelog": mode}) for mode in ("append", "retract", "upsert")),
 ]
@@ -125,8 +130,12 @@ def test_what_an_upsert_kafka_table_says(old: dict[str, str | None], today: dict
 
 def test_every_old_key_is_tried() -> None:
     tried = {key for old, _ in (*KAFKA_VALUES, *BOTH_VALUES, *UPSERT_VALUES) for key in old} | KAFKA.keys()
-    elsewhere = {"connector.topic-pattern", "connector.sink-partitioner-class", "connector.properties.*"}
-    assert {old.key for old in OLD_KEYS} <= tried | elsewhere
+    assert {old.key for old in OLD_KEYS} - {"connector.properties.*"} <= tried | {"connector.topic-pattern"}
+
+
+def test_topics_by_a_pattern() -> None:
+    old = {**KAFKA, "connector.topic": None, "connector.topic-pattern": "t.*"}
+    assert todays(old) == {**{k: v for k, v in TODAY.items() if k != "topic"}, "topic-pattern": "t.*"}
 
 
 @pytest.mark.parametrize(
@@ -227,6 +236,15 @@ def test_append_takes_inserts_only() -> None:
     assert "Set 'update-mode' to 'upsert', for a table with a PRIMARY KEY, or to 'retract'" in text
 
 
+def test_a_class_that_is_not_there_is_said_with_its_key() -> None:
+    custom = {"connector.sink-partitioner": "custom", "connector.sink-partitioner-class": "org.mycompany.MyPartitioner"}
+    options = {**KAFKA, **custom}
+    text = problem(options, more="insert into cars values ('a', 1);")
+    column = table(options).splitlines()[1].index("'connector.sink-partitioner-class'") + 1
+    assert "Could not find and instantiate partitioner class 'org.mycompany.MyPartitioner'" in text
+    assert f"line 2, column {column}\n" in text
+
+
 def test_hints_are_in_the_spelling_of_their_table() -> None:
     session = Session()
     session.check(table(dict(KAFKA)) + "create table p (car_id STRING, n INT) with ('connector' = 'print');")
@@ -260,3 +278,21 @@ def test_show_create_is_as_written() -> None:
     text = result.rows[0][0]
     assert "'connector.type' = 'kafka'" in text
     assert "hush" not in text
+
+
+def test_what_a_job_says_is_in_the_spelling_of_the_table_it_is_about() -> None:
+    session = Session()
+    session.check(table(dict(KAFKA)) + "create table p (car_id STRING, n INT) with ('connector' = 'print');")
+    session.check(table(dict(TODAY)).replace("cars", "new"))
+    spellings = {name: session.catalog.table(name).spelling for name in ("cars", "p", "new")}
+
+    def told(fact: str) -> str:
+        hint = "Set 'csv.ignore-parse-errors', 'properties.acks' or 'scan.startup.mode'."
+        return str(retold(HeadwaterError(fact, hint=hint), spellings))
+
+    old = "Hint: Set 'format.ignore-parse-errors', 'connector.properties.acks' or 'connector.startup-mode'."
+    assert told("A message of table 'cars' is bad.").endswith(old)
+    for other in ("A message is bad.", "A message of table 'new' is bad.", "From 'cars' to 'new'."):
+        assert "'properties.acks' or 'scan.startup.mode'." in told(other)
+    del spellings["new"]
+    assert told("A message is bad.").endswith(old)

@@ -45,6 +45,13 @@ def test_pairs(old: str, new: str) -> None:
     assert modernized(f"{HEAD}with ({OLD}{old};", f="json") == f"{HEAD}with ({NEW}{new};"
 
 
+def test_a_class_says_what_custom_said() -> None:
+    custom = "'connector.sink-partitioner' = 'custom', 'connector.sink-partitioner-class' = 'a.B'"
+    done = Modernizer().modernize(f"{HEAD}with ({OLD}{custom}, 'format.type' = 'csv');")
+    assert done.text == f"{HEAD}with ({NEW}'sink.partitioner' = 'a.B', 'format' = 'csv');"
+    assert done.rewritten[0].dropped == ()
+
+
 def test_one_becomes_two_where_it_stands() -> None:
     text = f"{HEAD}with (\n  'format.type' = 'csv',  -- c\n  {OLD.replace('kafka', 'upsert-kafka').strip(', ')}\n);"
     new = modernized(text)
