@@ -8,6 +8,12 @@ import pytest
 
 from headwater.testing import CaseRunner, Way, parse_case
 
+LOG = """\
+create table {name} (car_id STRING, car_speed BIGINT) with (
+  'connector.type' = 'kafka', 'connector.topic' = '${{log}}', 'connector.properties.group.id' = 'g-${{log}}', {kafka},
+  'format.type' = 'csv', 'format.field-delimiter' = '|', {options}
+);
+"""
 CUSTOM = "'connector.sink-partitioner' = 'custom', 'connector.sink-partitioner-class' = 'org.mycompany.MyPartitioner'"
 KAFKA = "'connector.properties.bootstrap.servers' = '${kafka}'"
 TABLE = """\
@@ -19,6 +25,10 @@ create table {name} (car_id STRING, car_speed BIGINT, primary key (car_id) not e
 
 def table(name: str, kind: str, options: str) -> str:
     return TABLE.format(name=name, kind=kind, options=options, kafka=KAFKA)
+
+
+def log(name: str, options: str) -> str:
+    return LOG.format(name=name, options=options, kafka=KAFKA)
 
 
 MODULE = """\
@@ -45,8 +55,27 @@ topic custom partitions=3
 topic ignored partitions=2
 topic retract
 topic append
+topic log
+topic starts
+
+produce log
+@timestamp=1000 null => a|1
+@timestamp=2000 null => b|2
+@timestamp=3000 null => c|3
 
 sql
+{log("earliest", "'connector.startup-mode' = 'earliest-offset'")}
+{log("latest", "'connector.startup-mode' = 'latest-offset'")}
+{log("group_", "'connector.startup-mode' = 'group-offsets', 'connector.properties.auto.offset.reset' = 'earliest'")}
+{log("offsets", "'connector.startup-mode' = 'specific-offsets', 'connector.specific-offsets' = 'partition:0,offset:1'")}
+{log("time_", "'connector.startup-mode' = 'timestamp', 'connector.startup-timestamp-millis' = '2500'")}
+create table starts (start STRING, car_id STRING, car_speed BIGINT) with (
+  'connector.type' = 'kafka', 'connector.version' = 'universal', 'connector.topic' = '${{starts}}', {KAFKA},
+  'format.type' = 'csv', 'format.field-delimiter' = ';', 'format.null-literal' = 'n/a'
+);
+insert into starts
+select 'earliest', * from earliest union all select 'latest', * from latest union all select 'group', * from group_
+union all select 'offsets', * from offsets union all select 'time', * from time_;
 {table("source", "upsert-kafka", "'format.type' = 'csv'")}
 {table("fixed", "kafka", "'format.type' = 'csv', 'connector.sink-partitioner' = 'fixed'")}
 {table("round_robin", "upsert-kafka", "'format.type' = 'csv', 'connector.sink-partitioner' = 'round-robin'")}
@@ -60,6 +89,17 @@ insert into custom select * from source;
 insert into ignored select * from source;
 insert into retract select * from source;
 insert into append values ('a', 1);
+
+expect starts any-order
+null => earliest;a;1
+null => earliest;b;2
+null => earliest;c;3
+null => group;a;1
+null => group;b;2
+null => group;c;3
+null => offsets;b;2
+null => offsets;c;3
+null => time;c;3
 
 expect append exact
 {{"car_id":"a"}} => {{"car_id":"a","car_speed":1}}
