@@ -134,6 +134,9 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _planned(self, statement: s.Insert) -> Write:
+        return plan_insert(statement, self.catalog, self.settings["table.exec.source.cdc-events-duplicate"])
+
     def _define(self, statement: s.Statement) -> list[Write]:
         """Everything a statement does short of running it."""
         match statement:
@@ -149,9 +152,9 @@ class Session:
             case s.Reset():
                 self.settings = self.settings.reset(statement.key)
             case s.Insert():
-                return [plan_insert(statement, self.catalog)]
+                return [self._planned(statement)]
             case s.StatementSet():
-                return [plan_insert(insert, self.catalog) for insert in statement.inserts]
+                return [self._planned(insert) for insert in statement.inserts]
             case s.Explain():
                 explain_statement(self, statement)
             case s.ShowTables() | s.Describe():

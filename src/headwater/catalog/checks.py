@@ -85,7 +85,7 @@ def _partitions(table: CreateTable) -> Iterator[Problem]:
 
 
 def _metadata(table: CreateTable, connector: Connector) -> Iterator[Problem]:
-    known = {metadata.key: metadata for metadata in connector.metadata}
+    known = {metadata.key: metadata for metadata in connector.metadata_of(table.options)}
     for column in (c for c in table.columns if isinstance(c, MetadataColumn)):
         metadata = known.get(column.key)
         if metadata is None:

@@ -2,7 +2,8 @@
 
 Every aggregate is made of accumulators, which the JVM has already multiplied by the row's weight (+1 came, -1 went)
 and, where it could, summed per group. A step adds them to the stored ones and emits the groups whose *result* changed:
-+I for a new group, -U/+U for a changed one, -D for one whose last row went.
++I for a new group, -U/+U for a changed one, -D for one whose last row went. A group that more rows left than came to is
+kept, but not shown: what is missing may come later, and the result may not depend on which batch it comes with.
 
     COUNT         a sum of weights                SUM, AVG      a weighted sum and the number of non-null values
     MIN, MAX      of inserts: the best so far     DISTINCT, and MIN, MAX that lose rows: a `Multiset`
@@ -78,16 +79,18 @@ class Aggregate:
             new[a.name] = add(flat(found.values, a.name), flat(batch, a.name), a.function)
         for extreme in self.extremes:  # 4
             new[extreme.accumulator] = self._extreme(state, extreme, moved, found.values, batch)
-        alive: Bools = new[ROWS].to_numpy() > 0
         old = {name: flat(found.values, name) for name in new}
+        known: Bools = found.hit & (pc.fill_null(old[ROWS], 0).to_numpy() > 0)
+        alive: Bools = new[ROWS].to_numpy() > 0
+        left: Bools = new[ROWS].to_numpy() != 0
         old_results, new_results = self._results(old, count), self._results(new, count)
         unchanged = equal_rows(list(old.values()), list(new.values()), count)
-        touched: Bools = np.where(alive, ~(found.hit & unchanged), found.hit)
+        touched: Bools = np.where(left, ~(found.hit & unchanged), found.hit)
         index = pa.array(np.flatnonzero(touched))
         stored = [column.take(index) for column in new.values()]
-        state["groups"].write(hashes[touched], [g.take(index) for g in groups], stored, ~alive[touched])  # 5
+        state["groups"].write(hashes[touched], [g.take(index) for g in groups], stored, ~left[touched])  # 5
         same = equal_rows(old_results, new_results, count)
-        return self._changes(groups, old_results, new_results, found.hit, alive, same)  # 6
+        return self._changes(groups, old_results, new_results, known, alive, same)  # 6
 
     def _run_multisets(self, state: State, rows: pa.Table, batch: pa.Table) -> tuple[pa.Table, dict[str, pa.Table]]:
         """Append the accumulators that count transitions to `batch`; also answer with the transitions themselves."""

@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.changelog.columns import flat, last_rows
-from headwater.changelog.kinds import DELETE, INSERT, KIND, KIND_TYPE, UPDATE_AFTER
+from headwater.changelog.kinds import DELETE, INSERT, KIND, KIND_TYPE, UPDATE_AFTER, UPDATE_BEFORE
+from headwater.changelog.normalize import newest_rows
 
-__all__ = ["collapse", "keep_last"]
+__all__ = ["collapse", "collapse_in_order", "keep_last"]
 
 _RANK = "__rank_of_kind"
 
@@ -25,6 +26,15 @@ def collapse(rows: pa.Table, key: Sequence[str]) -> pa.Table:
     net = pa.array(np.where(alive, UPDATE_AFTER, DELETE).astype(np.int8), KIND_TYPE)
     left = left.drop_columns([_RANK])
     return left.set_column(left.schema.get_field_index(KIND), KIND, net)
+
+
+def collapse_in_order(rows: pa.Table, key: Sequence[str], columns: Sequence[str]) -> pa.Table:
+    """Per key: its last change, as `columns` and the net kind. The rows say where they stood."""
+    left = newest_rows(rows, key)
+    kinds = flat(left, KIND).to_numpy()
+    gone = (kinds == UPDATE_BEFORE) | (kinds == DELETE)
+    net = pa.array(np.where(gone, DELETE, UPDATE_AFTER).astype(np.int8), KIND_TYPE)
+    return left.select(list(columns)).append_column(KIND, net)
 
 
 def keep_last(rows: pa.Table, key: str, partition: str, offset: str) -> pa.Table:

@@ -65,6 +65,7 @@ class Multiset:
         """MIN or MAX of each group, from all its values; NULL for a group without any."""
         asked = pa.table([*groups, pa.array(np.arange(len(hashes)))], names=[*self.groups.names, "__group"])
         values = table.scan_prefix(np.unique(prefix(hashes)))
+        values = values.filter(pc.greater(values.column(COUNT), 0))
         names = self.groups.names
         best = reduce_groups(values, names, [(self.value.name, function)])
         if names:

@@ -7,6 +7,7 @@ A row equal to the last one, and the delete of an unknown key, give nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,10 +18,17 @@ from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, KIND_TYPE, UPD
 from headwater.changelog.operator import State
 from headwater.changelog.state import Found, TableSpec
 
-__all__ = ["OFFSET", "ORDER", "PARTITION", "Normalize"]
+__all__ = ["OFFSET", "ORDER", "PARTITION", "POSITION", "Normalize", "newest_rows"]
 
-ORDER, PARTITION, OFFSET = "__ts", "__partition", "__offset"
-"""Where a message stood: offsets order one partition; the record's time orders the same key across partitions."""
+ORDER, PARTITION, OFFSET, POSITION = "__ts", "__partition", "__offset", "__position"
+"""Where a change stood: its place in its message, if a message can hold several; offsets order one partition; the
+record's time orders the same key across partitions."""
+
+
+def newest_rows(rows: pa.Table, key: Sequence[str]) -> pa.Table:
+    """Of the rows of each key the one that stood last."""
+    within = [name for name in (OFFSET, POSITION) if name in rows.column_names]
+    return last_rows(last_rows(rows, [*key, PARTITION], within), key, [ORDER, PARTITION])
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,7 @@ class Normalize:
 
     def step(self, state: State, rows: pa.Table) -> pa.Table:
         table = state["rows"]
-        rows = self._latest(rows)
+        rows = newest_rows(rows, [HASH, *self.keys.names])
         keys = [flat(rows, name) for name in self.keys.names]
         values = [flat(rows, name) for name in self.values.names]
         hashes = flat(rows, HASH).to_numpy()
@@ -53,11 +61,6 @@ class Normalize:
         index = pa.array(np.flatnonzero(changed))
         table.write(hashes[changed], [k.take(index) for k in keys], [v.take(index) for v in values], gone[changed])
         return self._changes(rows, found, gone, changed)
-
-    def _latest(self, rows: pa.Table) -> pa.Table:
-        names = self.keys.names
-        rows = last_rows(rows, [HASH, *names, PARTITION], [OFFSET])
-        return last_rows(rows, [HASH, *names], [ORDER, PARTITION])
 
     def _changes(self, rows: pa.Table, found: Found, gone: Bools, changed: Bools) -> pa.Table:
         parts = [

@@ -22,10 +22,11 @@ __all__ = ["CONNECTOR", "Accepts", "Connector", "Emits", "MetadataKey"]
 
 
 class Emits(Enum):
-    """What a source gives: rows only, or for each key its newest row and its deletion."""
+    """What a source gives: rows only; for each key its newest row and its deletion; every change with its old row."""
 
     APPEND = "append"
     UPSERT = "upsert"
+    CHANGES = "changes"
 
 
 class Accepts(Enum):
@@ -61,6 +62,16 @@ class Connector:
     metadata: tuple[MetadataKey, ...] = ()
     # Options of other connectors that people bring along, and why there is no such thing here.
     not_here: ClassVar[Mapping[str, str]] = {}
+
+    def gives(self, table: Table) -> Emits | None:
+        """What this very table gives when it is read: a format may know about changes."""
+        del table
+        return self.emits
+
+    def metadata_of(self, given: Mapping[str, str]) -> tuple[MetadataKey, ...]:
+        """All keys a table with these options has: those of the connector, and those of its format."""
+        del given
+        return self.metadata
 
     def takes(self, table: Table) -> Accepts | None:
         """What this very table takes when it is written: a connector may have an option for it."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
 
 from headwater.catalog.tables import Table
-from headwater.changelog.kinds import KIND
+from headwater.changelog.kinds import KIND, UPDATE_AFTER, UPDATE_BEFORE
 
-__all__ = ["RAISED", "checked_not_null"]
+__all__ = ["OLD", "RAISED", "checked_not_null", "with_old_rows"]
 
 RAISED = "HEADWATER_RAISED"
+OLD = "__old"
 
 
 def checked_not_null(rows: DataFrame, table: Table) -> DataFrame:
@@ -28,3 +32,17 @@ def checked_not_null(rows: DataFrame, table: Table) -> DataFrame:
         exempt = f"{KIND} IN (1, 3) OR " if KIND in rows.columns and name not in table.primary_key else ""
         items.append(f"IF({exempt}{quoted} IS NOT NULL, {quoted}, {raised}) AS {quoted}")
     return rows.selectExpr(*items)
+
+
+def with_old_rows(rows: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Changes without -U: the row that a +U replaces is beside it as `OLD`. The changes of a key stay in order."""
+    names = ["`" + name.replace("`", "``") + "`" for name in rows.columns]
+    placed = rows.withColumn("__place", F.monotonically_increasing_id())
+    of_key = Window.partitionBy(*("`" + name.replace("`", "``") + "`" for name in key)).orderBy("__place")
+    whole = F.struct(*names)
+    paired = placed.select(
+        *names, F.lag(whole).over(of_key).alias("__previous"), F.lead(KIND).over(of_key).alias("__next")
+    )
+    kept = paired.where(f"NOT ({KIND} = {UPDATE_BEFORE} AND coalesce(__next = {UPDATE_AFTER}, false))")
+    replaces = f"{KIND} = {UPDATE_AFTER} AND __previous.{KIND} = {UPDATE_BEFORE}"
+    return kept.selectExpr(*names, f"IF({replaces}, __previous, NULL) AS {OLD}")

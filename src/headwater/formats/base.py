@@ -6,6 +6,7 @@ JVM's own generated code, column by column, and only for the columns a query ask
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,7 +14,7 @@ from typing import Any, Protocol
 from headwater.options.base import Option
 from headwater.sql.types import SqlType
 
-__all__ = ["Decoder", "Format", "FormatField", "all_formats"]
+__all__ = ["ChangelogFormat", "Decoder", "Format", "FormatField", "FormatMetadata", "all_formats", "change_name"]
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,15 @@ class FormatField:
 
     name: str
     type: SqlType
+
+
+@dataclass(frozen=True)
+class FormatMetadata:
+    """What a message says about its rows beside their fields; a table reads it as 'value.<key>'."""
+
+    key: str
+    type: SqlType
+    meaning: str
 
 
 @dataclass(frozen=True)
@@ -35,6 +45,9 @@ class Decoder:
     error    over the alias and the payload: NULL where the message is well formed, else a STRING that says what is
              wrong (the field, if known). None: this format cannot fail
     skip     BOOLEAN over the alias and the payload: true where a message yields no row and is no error. None: never
+    changes  where a message holds changes: an ARRAY<STRUCT<kind: TINYINT, row: STRUCT<…>>> over the alias, in order.
+             `columns` are then over one element of it, named `change_name(alias)`
+    metadata one per wanted key of a changelog format, over the alias
     """
 
     parsed: str
@@ -43,6 +56,13 @@ class Decoder:
     skip: str | None = None
     before: tuple[tuple[str, str], ...] = ()
     after: tuple[tuple[str, str], ...] = ()
+    changes: str | None = None
+    metadata: tuple[str, ...] = ()
+
+
+def change_name(alias: str) -> str:
+    """What one change of a message is called while its columns are computed."""
+    return f"{alias}_change"
 
 
 class Format(Protocol):
@@ -75,6 +95,59 @@ class Format(Protocol):
     def encoder(self, fields: Sequence[FormatField], columns: Sequence[str], options: Mapping[str, Any]) -> str:
         """A BINARY expression that writes `fields`, whose values are the SQL expressions `columns`, as one message."""
         ...
+
+
+class ChangelogFormat(ABC):
+    """A `Format` whose messages are changes: a row was there `before`, a row is there `after`."""
+
+    identifier: str
+    summary: str
+    options: tuple[Option, ...]
+    metadata: tuple[FormatMetadata, ...]
+    insert_only = False
+    decodes_null = False
+
+    @abstractmethod
+    def validate(self, fields: Sequence[FormatField], options: Mapping[str, Any]) -> list[str]: ...
+
+    @abstractmethod
+    def change_decoder(
+        self,
+        payload: str,
+        alias: str,
+        fields: Sequence[FormatField],
+        wanted: Sequence[str],
+        metadata: Sequence[str],
+        options: Mapping[str, Any],
+    ) -> Decoder:
+        """As `decoder`, and with the `metadata` keys that are wanted."""
+
+    @abstractmethod
+    def change_encoder(
+        self,
+        fields: Sequence[FormatField],
+        before: Sequence[str] | None,
+        after: Sequence[str] | None,
+        options: Mapping[str, Any],
+    ) -> str:
+        """A BINARY expression: the row `before` has gone (None: there was none), the row `after` is there."""
+
+    @abstractmethod
+    def writes_updates(self, options: Mapping[str, Any]) -> bool:
+        """Whether an update is one message with both rows, instead of a delete and an insert."""
+
+    def decoder(
+        self,
+        payload: str,
+        alias: str,
+        fields: Sequence[FormatField],
+        wanted: Sequence[str],
+        options: Mapping[str, Any],
+    ) -> Decoder:
+        return self.change_decoder(payload, alias, fields, wanted, (), options)
+
+    def encoder(self, fields: Sequence[FormatField], columns: Sequence[str], options: Mapping[str, Any]) -> str:
+        return self.change_encoder(fields, None, columns, options)
 
 
 def all_formats() -> Mapping[str, Format]:

@@ -8,14 +8,12 @@ from typing import Any
 from headwater.formats.base import Decoder, FormatField
 from headwater.formats.json_decode import json_decoder
 from headwater.formats.json_encode import json_encoder
+from headwater.formats.json_options import READING, WRITING
 from headwater.options.base import Option
-from headwater.options.types import BOOL, STRING, enum
+from headwater.options.types import BOOL
 from headwater.sql.types import SqlType
 
-__all__ = ["JsonFormat"]
-
-_STANDARDS = ("SQL", "ISO-8601")
-_NULL_KEYS = ("FAIL", "DROP", "LITERAL")
+__all__ = ["JsonFormat", "json_type_problems"]
 
 
 class JsonFormat:
@@ -25,35 +23,8 @@ class JsonFormat:
     decodes_null = False
     options: tuple[Option, ...] = (
         Option("fail-on-missing-field", BOOL, "Whether a message without one of the fields is an error.", False),
-        Option(
-            "ignore-parse-errors",
-            BOOL,
-            "Whether a field that cannot be read is NULL and a message that is no JSON is skipped: no errors.",
-            False,
-        ),
-        Option(
-            "timestamp-format.standard",
-            enum(_STANDARDS),
-            "How timestamps are written: '2020-01-01 12:34:56.789' (SQL) or '2020-01-01T12:34:56.789' (ISO-8601). "
-            "Both are read.",
-            "SQL",
-            choices=_STANDARDS,
-        ),
-        Option(
-            "map-null-key.mode",
-            enum(_NULL_KEYS),
-            "What happens to a NULL key of a MAP. Spark's maps have none.",
-            "FAIL",
-            choices=_NULL_KEYS,
-        ),
-        Option("map-null-key.literal", STRING, "What LITERAL writes for a NULL key of a MAP.", "null"),
-        Option(
-            "encode.decimal-as-plain-number",
-            BOOL,
-            "Whether 100 is written as 100.00 (with the scale of its type) instead of 1E+2.",
-            False,
-        ),
-        Option("encode.ignore-null-fields", BOOL, "Whether fields that are NULL are left out when writing.", False),
+        *READING,
+        *WRITING,
         Option(
             "decode.json-parser.enabled",
             BOOL,
@@ -63,7 +34,7 @@ class JsonFormat:
     )
 
     def validate(self, fields: Sequence[FormatField], options: Mapping[str, Any]) -> list[str]:
-        problems = [problem for f in fields for problem in _type_problems(f.name, f.type)]
+        problems = json_type_problems(fields)
         if options["fail-on-missing-field"] and options["ignore-parse-errors"]:
             problems.append("fail-on-missing-field and ignore-parse-errors shouldn't both be true.")
         return problems
@@ -81,6 +52,11 @@ class JsonFormat:
 
     def encoder(self, fields: Sequence[FormatField], columns: Sequence[str], options: Mapping[str, Any]) -> str:
         return json_encoder(fields, columns, options)
+
+
+def json_type_problems(fields: Sequence[FormatField]) -> list[str]:
+    """Fields whose type cannot be in JSON, one sentence each."""
+    return [problem for f in fields for problem in _type_problems(f.name, f.type)]
 
 
 def _type_problems(where: str, kind: SqlType) -> list[str]:

@@ -30,23 +30,38 @@ _PARSER = {
 _SEVERAL_ROWS = "A JSON array at top level holds several rows, which is not supported yet."
 
 
-def json_decoder(payload: str, alias: str, wanted: Sequence[FormatField], options: Mapping[str, Any]) -> Decoder:
-    return _Message(payload, alias, wanted, options).decoder()
+def json_decoder(
+    payload: str,
+    alias: str,
+    wanted: Sequence[FormatField],
+    options: Mapping[str, Any],
+    leaves: tuple[Leaves, Leaves] = (FAST, LENIENT),
+) -> Decoder:
+    """`leaves` says how values are read at first, and how in a message that Spark found bad then."""
+    return _Message(payload, alias, wanted, options, leaves).decoder()
 
 
 class _Message:
-    def __init__(self, payload: str, alias: str, wanted: Sequence[FormatField], options: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        payload: str,
+        alias: str,
+        wanted: Sequence[FormatField],
+        options: Mapping[str, Any],
+        leaves: tuple[Leaves, Leaves],
+    ) -> None:
+        self._fast, self._lenient = leaves
         self._alias = alias
         self._wanted = wanted
         self._ignore_errors = bool(options["ignore-parse-errors"])
-        self._all_present = bool(options["fail-on-missing-field"])
+        self._all_present = bool(options.get("fail-on-missing-field"))
         self._payload = payload
         self._text = f"{alias}_text"
         self._bad = _free_name(wanted)
 
     def decoder(self) -> Decoder:
         return Decoder(
-            parsed=once(self._parse(FAST, self._wanted)),
+            parsed=once(self._parse(self._fast, self._wanted)),
             columns=tuple(self._column(f) for f in self._wanted),
             error=None if self._ignore_errors else f"{self._alias}_error",
             skip=self._skip(),
@@ -57,7 +72,7 @@ class _Message:
     def _after(self) -> tuple[tuple[str, str], ...]:
         """Only a message that Spark found bad is parsed again."""
         fields = [f for f in self._wanted if not f.type.is_string]
-        again = once(f"IF({self._is_bad}, {self._parse(LENIENT, fields)}, NULL)")
+        again = once(f"IF({self._is_bad}, {self._parse(self._lenient, fields)}, NULL)")
         names = [(f"{self._alias}_again", again)] if fields else []
         return (*names, *([] if self._ignore_errors else [(f"{self._alias}_error", once(self._error()))]))
 
@@ -72,12 +87,12 @@ class _Message:
         return f"{field(self._alias, self._bad)} IS NOT NULL"
 
     def _column(self, wanted: FormatField) -> str:
-        fast = FAST.convert(field(self._alias, wanted.name), wanted.type)
+        fast = self._fast.convert(field(self._alias, wanted.name), wanted.type)
         if wanted.type.is_string:
             return fast
-        again = f"IF({self._is_bad}, {LENIENT.convert(self._again(wanted), wanted.type)}, NULL)"
+        again = f"IF({self._is_bad}, {self._lenient.convert(self._again(wanted), wanted.type)}, NULL)"
         if wanted.type.is_nested:  # what Spark could read of it may be incomplete
-            return f"IF({self._is_bad}, {LENIENT.convert(self._again(wanted), wanted.type)}, {fast})"
+            return f"IF({self._is_bad}, {self._lenient.convert(self._again(wanted), wanted.type)}, {fast})"
         return f"coalesce({fast}, {again})"
 
     def _again(self, wanted: FormatField) -> str:
@@ -91,15 +106,15 @@ class _Message:
         return f"{empty} OR coalesce(trim({field(self._alias, self._bad)}) = '[]', false)"
 
     def _no_object(self) -> str:
-        return f"{field(self._parse(LENIENT, []), self._bad)} IS NOT NULL"
+        return f"{field(self._parse(self._lenient, []), self._bad)} IS NOT NULL"
 
     def _error(self) -> str:
-        good = [f"WHEN {broken} THEN {_report(f, shown)}" for f in self._wanted for broken, shown in self._misread(f)]
+        good = [f"WHEN {broken} THEN {report}" for f in self._wanted for broken, report in self._misread(f)]
         good += self._missing()
         bad = [
             f"WHEN startswith(ltrim({self._text}), '[') THEN {text(_SEVERAL_ROWS)}",
             f"WHEN {self._no_object()} THEN 'It is not a JSON object.'",
-            *(self._lenient_error(f) for f in self._wanted if not f.type.is_string),
+            *(case for f in self._wanted if not f.type.is_string for case in self._lenient_errors(f)),
             *self._missing(),
         ]
         when_bad = f"CASE {' '.join(bad)} END"
@@ -107,31 +122,32 @@ class _Message:
         return f"CASE WHEN {self._is_bad} THEN {when_bad} ELSE {when_good} END"
 
     def _misread(self, wanted: FormatField) -> list[tuple[str, str]]:
-        """Conditions under which a message that Spark found good is not, with what to show."""
+        """Conditions under which a message that Spark found good is not, with what to report."""
         raw = field(self._alias, wanted.name)
         found = []
-        broken = FAST.broken(raw, wanted.type)
-        if broken:
-            found.append((broken, _shown(raw, wanted.type)))
+        for inner, at in _rows_opened(wanted, raw):
+            broken = self._fast.broken(at, inner.type)
+            if broken:
+                found.append((broken, _report(inner, _shown(at, inner.type))))
+        no_utf8 = _report(wanted, "'bytes that are not UTF-8'")
         if wanted.type.is_string:
-            found.append(
-                (f"contains({raw}, '\\ufffd') AND NOT is_valid_utf8({self._text})", "'bytes that are not UTF-8'")
-            )
+            found.append((f"contains({raw}, '\\ufffd') AND NOT is_valid_utf8({self._text})", no_utf8))
         elif _has_text(wanted.type):
-            found.append((f"{raw} IS NOT NULL AND NOT is_valid_utf8({self._text})", "'bytes that are not UTF-8'"))
+            found.append((f"{raw} IS NOT NULL AND NOT is_valid_utf8({self._text})", no_utf8))
         return found
 
-    def _lenient_error(self, wanted: FormatField) -> str:
+    def _lenient_errors(self, wanted: FormatField) -> list[str]:
         if not wanted.type.is_nested:
             raw = self._again(wanted)
-            return f"WHEN {LENIENT.broken(raw, wanted.type) or 'false'} THEN {_report(wanted, raw)}"
-        parsed = self._parse(LENIENT, [wanted])
-        raw = field(parsed, wanted.name)
-        wrong_shape = f"{field(parsed, self._bad)} IS NOT NULL"
-        broken = LENIENT.broken(raw, wanted.type)
-        condition = f"{wrong_shape} OR ({broken})" if broken else wrong_shape
-        as_text = field(self._parse(LENIENT, [FormatField(wanted.name, SqlType("STRING"))]), wanted.name)
-        return f"WHEN {condition} THEN {_report(wanted, as_text)}"
+            return [f"WHEN {self._lenient.broken(raw, wanted.type) or 'false'} THEN {_report(wanted, raw)}"]
+        parsed = self._parse(self._lenient, [wanted])
+        as_text = field(self._parse(self._lenient, [FormatField(wanted.name, SqlType("STRING"))]), wanted.name)
+        cases = [f"WHEN {field(parsed, self._bad)} IS NOT NULL THEN {_report(wanted, as_text)}"]
+        for inner, at in _rows_opened(wanted, self._again(wanted)):
+            broken = self._lenient.broken(at, inner.type)
+            if broken:
+                cases.append(f"WHEN {broken} THEN {_report(inner, _shown(at, inner.type))}")
+        return cases
 
     def _missing(self) -> list[str]:
         if not self._all_present:
@@ -151,6 +167,14 @@ def _absent(members: str, label: str, kind: SqlType, path: str) -> list[str]:
             inner = _absent(below, f.name, f.type, f"{path}.{f.name}")
             cases += [case.replace("WHEN ", f"WHEN {present} ", 1) for case in inner]
     return cases
+
+
+def _rows_opened(wanted: FormatField, raw: str) -> list[tuple[FormatField, str]]:
+    """The field, or if it is a ROW those inside, with their paths as names: an error should name the very field."""
+    if wanted.type.name != "ROW":
+        return [(wanted, raw)]
+    inner = [(FormatField(f"{wanted.name}.{f.name}", f.type), field(raw, f.name)) for f in wanted.type.fields]
+    return [part for below, at in inner for part in _rows_opened(below, at)]
 
 
 def _report(wanted: FormatField, shown: str) -> str:

@@ -6,12 +6,25 @@ from collections.abc import Mapping
 
 from headwater.formats.avro import AvroFormat
 from headwater.formats.base import Format
+from headwater.formats.canal_json import CanalJsonFormat
 from headwater.formats.csv import CsvFormat
+from headwater.formats.debezium_json import DebeziumJsonFormat
 from headwater.formats.json import JsonFormat
+from headwater.formats.maxwell_json import MaxwellJsonFormat
+from headwater.formats.ogg_json import OggJsonFormat
 from headwater.formats.raw import RawFormat
 
 __all__ = ["FORMATS"]
 
-_ALL: tuple[Format, ...] = (JsonFormat(), CsvFormat(), AvroFormat(), RawFormat())
+_ALL: tuple[Format, ...] = (
+    JsonFormat(),
+    CsvFormat(),
+    AvroFormat(),
+    RawFormat(),
+    DebeziumJsonFormat(),
+    CanalJsonFormat(),
+    MaxwellJsonFormat(),
+    OggJsonFormat(),
+)
 
 FORMATS: Mapping[str, Format] = {f.identifier: f for f in _ALL}

@@ -48,7 +48,12 @@ def _markdown(title: str, rows: tuple[OptionRow, ...]) -> str:
 
 def _metadata(name: str) -> str:
     from headwater.connectors.registry import CONNECTORS
+    from headwater.formats.base import ChangelogFormat, all_formats
 
+    found = all_formats().get(name)
+    if isinstance(found, ChangelogFormat):
+        rows = (f"| `value.{m.key}` | `{_plain(m.type)}` | {_cell(m.meaning)} |" for m in found.metadata)
+        return "\n".join(["| metadata key | type | meaning |", "|---|---|---|", *rows]) + "\n"
     lines = ["| key | type | read | written | meaning |", "|---|---|---|---|---|"]
     for key in CONNECTORS[name].metadata:
         read, written = "yes" if key.readable else "", "yes" if key.writable else ""

@@ -15,7 +15,7 @@ from headwater.options.closest import did_you_mean
 from headwater.options.reading import parse_value
 from headwater.options.secrets import MASK, is_secret
 from headwater.options.session_flink import DIFFERS, MEANINGLESS
-from headwater.options.types import DURATION, INT, LONG, STRING, show
+from headwater.options.types import BOOL, DURATION, INT, LONG, STRING, show
 
 __all__ = ["SESSION_OPTIONS", "SessionOptions"]
 
@@ -59,6 +59,13 @@ SESSION_OPTIONS: tuple[Option, ...] = (
         "Directory in which the jobs that follow keep progress and state. `--checkpoint` sets it for a whole run.",
     ),
     Option("state.checkpoints.dir", STRING, "Older name of it.", deprecated="execution.checkpointing.dir"),
+    Option(
+        "table.exec.source.cdc-events-duplicate",
+        BOOL,
+        "Whether change events may come twice: sources of changes then need a PRIMARY KEY, and only the newest change "
+        "of a key counts.",
+        False,
+    ),
     Option("headwater.batch.max-rows", _positive(LONG), "Most messages that one batch of a job takes.", 1_000_000),
     Option(
         "headwater.batch.interval",

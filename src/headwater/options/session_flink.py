@@ -39,7 +39,6 @@ DIFFERS: Mapping[str, Differs] = {
     "table.exec.sink.upsert-materialize": Differs(
         ("auto", "none"), "A query must identify its rows by the primary key of the table it writes."
     ),
-    "table.exec.source.cdc-events-duplicate": Differs(("false",), "Change events are taken as they come."),
     "execution.checkpointing.mode": Differs(
         ("exactly_once", "exactly-once"), "State is always exact; 'sink.delivery-guarantee' says what a sink does."
     ),

@@ -10,7 +10,7 @@ from sqlglot import exp
 from headwater.catalog.catalog import Catalog
 from headwater.catalog.tables import Table, View
 from headwater.catalog.usage import check_sink, check_source
-from headwater.connectors.base import Accepts
+from headwater.connectors.base import Accepts, Emits
 from headwater.errors import Position, SqlError, ValidationError
 from headwater.plan import nodes as n
 from headwater.plan.coerce import fits, wider
@@ -37,11 +37,13 @@ class Relation:
 
 
 class Builder:
-    """Plans for one session's catalog. `locate` puts the caret under a tree's place in the script."""
+    """Plans for one session's catalog. `locate` puts the caret under a tree's place in the script. With `repeats`,
+    sources of changes may say the same again."""
 
-    def __init__(self, catalog: Catalog, locate: Locate) -> None:
+    def __init__(self, catalog: Catalog, locate: Locate, repeats: bool = False) -> None:
         self.catalog = catalog
         self.locate = locate
+        self.repeats = repeats
 
     def insert(self, statement: Insert) -> n.Write:
         table = self.catalog.table(statement.target, statement.position)
@@ -136,14 +138,14 @@ class Builder:
             return named[source.name]
         found = self.catalog.get(source.name, self.locate(source))
         if isinstance(found, Table):
-            return scan(self.catalog.with_options(found, options, self.locate(source)))
+            return scan(self.catalog.with_options(found, options, self.locate(source)), self.repeats)
         if options:
             raise self._error(source, f"'{source.name}' is a view and takes no OPTIONS.")
         return self._view(found)
 
     def _view(self, view: View) -> n.Node:
         """The view's own query; what is wrong in it is shown at the view."""
-        inside = Builder(self.catalog, lambda _: view.position)
+        inside = Builder(self.catalog, lambda _: view.position, self.repeats)
         node = inside.query(view.query, {})
         return inside._renamed(node, list(view.columns), view.query) if view.columns else node
 
@@ -213,11 +215,14 @@ _SUPPORTED = "Supported: SELECT … FROM … WHERE … GROUP BY … HAVING, SELE
 _ONE = Expr("1", INT.as_nullable(False), frozenset(), "1")
 
 
-def scan(table: Table) -> n.Node:
+def scan(table: Table, repeats: bool = False) -> n.Node:
     """A table's columns in declared order: what is read, and what is computed from that."""
     check_source(table)
+    changes = table.connector.gives(table) is Emits.CHANGES
+    if changes and repeats and not table.primary_key:
+        raise _repeats_without_key(table)
     read = tuple(n.Column(c.name, c.type) for c in table.columns if not isinstance(c, ComputedColumn))
-    node = n.Scan(read, table)
+    node = n.Scan(read, table, changes and repeats)
     if len(read) == len(table.columns):
         return node
     scope = Scope(tuple(ScopeColumn(table.name, c.name, c.name, c.type) for c in read))
@@ -287,6 +292,14 @@ def _target_columns(table: Table, statement: Insert) -> list[n.Column]:
     if len(set(statement.columns)) < len(statement.columns):
         raise SqlError("A column is named twice in INSERT INTO.", position=statement.position)
     return written
+
+
+def _repeats_without_key(table: Table) -> ValidationError:
+    return ValidationError(
+        "'table.exec.source.cdc-events-duplicate' is enabled, which requires the changelog sources to define a "
+        f"PRIMARY KEY. However, table '{table.name}' doesn't have a primary key.",
+        hint="Declare PRIMARY KEY (…) NOT ENFORCED with the columns that identify a row.",
+    )
 
 
 def _incompatible(table: Table, column: n.Column, source: n.Column) -> ValidationError:

@@ -4,6 +4,7 @@
    over an upsert source gets a Normalize for that. Filters below it become Guards: the state holds only rows that pass.
 2. A keyed sink needs one net change per key. An Aggregate on that key gives it as it is, without before-images; a
    Filter above it needs both images and a Collapse; an upsert source with the same key passes through, without state.
+   A changelog source with the same key is collapsed in the order of its messages.
 3. The sink's primary key must be unique in the query: proved here, or the error says which key would be.
 4. A sink takes inserts only, one net change per key, or every change: `Connector.takes` knows.
 """
@@ -47,6 +48,8 @@ def _keyed(root: n.Write) -> n.Node:
     assert key is not None
     if set(key) < wanted:
         return _collapsed(node, root.key)
+    if _is_chain_of(node, Mode.RETRACT) or _repeats(node):
+        return n.Collapse(node.columns, node, root.key)
     if _is_upsert_chain(node):
         return n.Normalize(node.columns, _guarded(node), key, False) if _has_filter(node) else node
     return _collapsed(node, root.key) if _has_filter(node) else _without_before(node)
@@ -82,9 +85,23 @@ def _without_before(node: n.Node) -> n.Node:
 
 
 def _is_upsert_chain(node: n.Node) -> bool:
+    return _is_chain_of(node, Mode.UPSERT)
+
+
+def _is_chain_of(node: n.Node, mode: Mode) -> bool:
+    scan = _scan_below(node)
+    return scan is not None and mode_of(scan) is mode
+
+
+def _repeats(node: n.Node) -> bool:
+    scan = _scan_below(node)
+    return scan is not None and scan.repeats
+
+
+def _scan_below(node: n.Node) -> n.Scan | None:
     while isinstance(node, n.Project | n.Filter):
         node = node.input
-    return isinstance(node, n.Scan) and mode_of(node) is Mode.UPSERT
+    return node if isinstance(node, n.Scan) else None
 
 
 def _has_filter(node: n.Node) -> bool:

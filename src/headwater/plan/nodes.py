@@ -59,9 +59,11 @@ class Node:
 
 @dataclass(frozen=True)
 class Scan(Node):
-    """`columns` are physical and metadata columns of `table`, under their own names."""
+    """`columns` are physical and metadata columns of `table`, under their own names. With `repeats`, a changelog may
+    say the same again, so only the newest change of a key counts."""
 
     table: Table
+    repeats: bool = False
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,10 @@ __all__ = ["PASSES", "plan_insert"]
 PASSES = (merge_projects, prune, settle_changes, refuse_chance)
 
 
-def plan_insert(statement: Insert, catalog: Catalog) -> Write:
+def plan_insert(statement: Insert, catalog: Catalog, repeats: bool = False) -> Write:
+    """With `repeats`, changes that a source has already told may come again."""
     try:
-        plan = Builder(catalog, statement.position_of).insert(statement)
+        plan = Builder(catalog, statement.position_of, repeats).insert(statement)
     except SqlError as error:
         error.script = error.script or (statement.script.name if statement.script is not None else "")
         raise

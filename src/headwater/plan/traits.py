@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from headwater.connectors.base import Emits
 from headwater.plan import nodes as n
 
 __all__ = ["Mode", "describe_source_of_updates", "mode_of", "unique_key"]
@@ -18,10 +19,13 @@ class Mode(Enum):
     RETRACT = "I,UB,UA,D"
 
 
+_GIVEN = {None: Mode.APPEND, Emits.APPEND: Mode.APPEND, Emits.UPSERT: Mode.UPSERT, Emits.CHANGES: Mode.RETRACT}
+
+
 def mode_of(node: n.Node) -> Mode:
     match node:
         case n.Scan():
-            return Mode.UPSERT if node.table.connector.reads_upserts else Mode.APPEND
+            return Mode.UPSERT if node.repeats else _GIVEN[node.table.connector.gives(node.table)]
         case n.Values():
             return Mode.APPEND
         case n.Aggregate() | n.Normalize():
@@ -40,7 +44,7 @@ def unique_key(node: n.Node) -> tuple[str, ...] | None:
     """Columns that hold a row apart from all others at any time, or None if no such columns are known."""
     match node:
         case n.Scan():
-            keyed = mode_of(node) is Mode.UPSERT and node.table.primary_key
+            keyed = mode_of(node) is not Mode.APPEND and node.table.primary_key
             return _present(node.table.primary_key, node) if keyed else None
         case n.Aggregate():
             return node.groups
@@ -79,6 +83,6 @@ def describe_source_of_updates(node: n.Node) -> str:
             case n.Aggregate():
                 groups = ", ".join(below.groups) or "all rows"
                 return f"GROUP BY {groups}" if below.groups else "the aggregate over all rows"
-            case n.Scan() if mode_of(below) is Mode.UPSERT:
+            case n.Scan() if mode_of(below) is not Mode.APPEND:
                 return f"the {below.table.connector.identifier} table '{below.table.name}'"
     return "the query"

@@ -17,9 +17,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from headwater.changelog.collapse import collapse
+from headwater.changelog.collapse import collapse, collapse_in_order
 from headwater.changelog.kinds import DELETE, HASH, KIND
-from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, Normalize
+from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, POSITION, Normalize
 from headwater.changelog.operator import Operator
 from headwater.plan import nodes as n
 from headwater.plan.signature import operator_name
@@ -29,7 +29,8 @@ from headwater.runtime.keyed import BUCKET, Stage, host, stateless
 
 __all__ = ["Batch", "lower"]
 
-HIDDEN = (KIND, ORDER, PARTITION, OFFSET)
+STOOD = (ORDER, PARTITION, OFFSET, POSITION)
+HIDDEN = (KIND, *STOOD)
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,7 @@ def _lower(node: n.Node, root: n.Write, batch: Batch) -> DataFrame:
             prepared, operator = lower_aggregate(node, _lower(node.input, root, batch), batch.partitions)
             return keyed(prepared, operator, batch.stage(operator_name(root, node)))
         case n.Collapse():
-            frame = _lower(node.input, root, batch)
-            step = partial(collapse, key=list(node.key))
-            return frame.mapInArrow(stateless(step, arrow_schema(frame.schema)), frame.schema)
+            return _collapse(node, _lower(node.input, root, batch), batch.partitions)
     raise AssertionError(f"{type(node).__name__} has no lowering")
 
 
@@ -97,7 +96,9 @@ def _guard(node: n.Guard, frame: DataFrame) -> DataFrame:
 
 
 def _union(frames: list[DataFrame]) -> DataFrame:
-    """Rows of inserts get a kind if any other part has one."""
+    """Rows of inserts get a kind if any other part has one. Where changes stood in one topic says nothing beside
+    those of another."""
+    frames = [frame.drop(*STOOD) for frame in frames]
     kinded = any(KIND in frame.columns for frame in frames)
     if kinded:
         insert = F.lit(0).cast("tinyint")
@@ -108,12 +109,23 @@ def _union(frames: list[DataFrame]) -> DataFrame:
 def _normalize(node: n.Normalize, root: n.Write, batch: Batch) -> DataFrame:
     frame = _lower(node.input, root, batch)
     values = [name for name in node.names if name not in node.key]
-    order = [c for c in (KIND, ORDER, PARTITION, OFFSET) if c in frame.columns]
+    order = [c for c in HIDDEN if c in frame.columns]
     frame = frame.select(*map(quoted, [*node.key, *values, *order]))
     frame = with_hash(frame, node.key, batch.partitions).repartition(batch.partitions, *map(quoted, node.key))
     schema = arrow_schema(frame.schema)
     operator = Normalize(_pick(schema, node.key), _pick(schema, values), node.before)
     return keyed(frame, operator, batch.stage(operator_name(root, node)))
+
+
+def _collapse(node: n.Collapse, frame: DataFrame, partitions: int) -> DataFrame:
+    """An operator has put the rows of a key together and left at most one alive; changes from a topic are in order."""
+    if ORDER not in frame.columns:
+        step = partial(collapse, key=list(node.key))
+        return frame.mapInArrow(stateless(step, arrow_schema(frame.schema)), frame.schema)
+    frame = frame.repartition(partitions, *map(quoted, node.key))
+    output = frame.select(*map(quoted, [*node.names, KIND])).schema
+    step = partial(collapse_in_order, key=list(node.key), columns=list(node.names))
+    return frame.mapInArrow(stateless(step, arrow_schema(output)), output)
 
 
 def keyed(frame: DataFrame, operator: Operator, stage: Stage) -> DataFrame:

@@ -130,7 +130,10 @@ def _problem(columns: str, options: dict[str, str | None]) -> str:
         ({"sink.buffer-flush.max-rows": "5"}, "Sink buffer flush is only supported in upsert-kafka."),
         ({"format": None}, "Could not find required scan format 'value.format'."),
         ({"format": "jsn"}, "Could not find any factory for identifier 'jsn'"),
-        ({"format": "jsn"}, "Available factory identifiers are: avro, csv, json, raw. Did you mean 'json'?"),
+        (
+            {"format": "jsn"},
+            "Available factory identifiers are: avro, canal-json, csv, debezium-json, json, maxwell-json, ogg-json,",
+        ),
         ({"value.format": "json"}, "'format' and 'value.format' are two names of one option."),
         ({"properties.key.serializer": "x"}, "'properties.key.serializer' cannot be set: the table's formats read and"),
         ({"properties.value.deserializer": "x"}, "'properties.value.deserializer' cannot be set"),
@@ -162,6 +165,19 @@ def _problem(columns: str, options: dict[str, str | None]) -> str:
             "fail-on-missing-field and ignore-parse-errors shouldn't both be true.",
         ),
         ({"json.timestamp-format.standard": "ISO"}, "'ISO' is not one of SQL, ISO-8601."),
+        (
+            {"key.format": "canal-json", "key.fields": "id"},
+            "A key format should only deal with INSERT-only records. But canal-json has a changelog mode of its own.",
+        ),
+        (
+            {"format": "ogg-json", "sink.changelog": "retract"},
+            "'sink.changelog' cannot be set: 'ogg-json' writes every",
+        ),
+        (
+            {"format": "ogg-json", "ogg-json.encode.update-as-one-message": "true"},
+            "'ogg-json.encode.update-as-one-message' needs a PRIMARY KEY: it says which two rows are one update.",
+        ),
+        ({"format": "canal-json", "canal-json.table.include": "("}, "'table.include' is no regular expression"),
         ({"value.json.ignore-parse-errors": "true"}, "Did you mean 'json.ignore-parse-errors'?"),
     ],
 )
@@ -208,7 +224,11 @@ def test_rules_of_kafka(change: dict[str, str | None], problem: str) -> None:
             {"sink.buffer-flush.max-rows": "5"},
             "'sink.buffer-flush.max-rows' and 'sink.buffer-flush.interval' must be set to be greater than zero",
         ),
-        (KEYED, {"value.format": "debezium-json"}, "Could not find any factory for identifier 'debezium-json'"),
+        (
+            KEYED,
+            {"value.format": "debezium-json"},
+            "'upsert-kafka' connector doesn't support 'debezium-json' as value format, because",
+        ),
     ],
 )
 def test_rules_of_upsert_kafka(columns: str, change: dict[str, str | None], problem: str) -> None:
@@ -291,6 +311,15 @@ def test_offsets_are_read() -> None:
     table = create(COLUMNS, {**KAFKA, **change})
     assert table.options["scan.startup.specific-offsets"] == {0: 42, 1: 300}
     assert table.options.string("scan.startup.specific-offsets") == OFFSETS
+
+
+def test_a_changelog_may_have_a_primary_key_and_metadata_of_its_format() -> None:
+    columns = f"{KEYED}, t STRING METADATA FROM 'value.source.table' VIRTUAL"
+    check_source(create(columns, {**KAFKA, "format": "debezium-json"}))
+    check_sink(create(columns, {**KAFKA, "format": "debezium-json"}))
+    assert "Invalid metadata key 'value.source.table'" in _problem(columns, KAFKA)
+    with pytest.raises(ValidationError, match="it can be read but not written"):
+        check_sink(create(columns.replace(" VIRTUAL", ""), {**KAFKA, "format": "debezium-json"}))
 
 
 def test_a_log_with_a_primary_key_can_be_written_but_not_read() -> None:

@@ -84,7 +84,7 @@ def test_only_the_wanted_fields_are_checked(format_spark: SparkSession) -> None:
     ("message", "problem"),
     [
         (b'{"a":"x"}', "Fail to deserialize at field: a. x is not INT."),
-        (b'{"r":{"t":"25:00:00"}}', 'Fail to deserialize at field: r. {"t":"25:00:00"} is not ROW<`t` TIME(0)>.'),
+        (b'{"r":{"t":"25:00:00"}}', "Fail to deserialize at field: r.t. 25:00:00 is not TIME(0)."),
         (b'{"z":12345}', "Fail to deserialize at field: z. 12345 is not TIMESTAMP_LTZ(3)."),
         (b'{"a":1', "It is not a JSON object."),
         (b"null", "It is not a JSON object."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.formats.base import FormatField, all_formats
+from headwater.formats.base import ChangelogFormat, FormatField, all_formats
 from headwater.formats.csv_dialect import unescape_java
 from headwater.formats.sqltext import text
 from headwater.options.reading import read_options
@@ -114,10 +114,12 @@ def test_no_problems(format_name: str, columns: str, options: dict[str, str]) ->
     assert _problems(format_name, columns, options) == []
 
 
-def test_all_formats_take_rows_and_say_what_they_do_with_nothing() -> None:
+def test_formats_take_rows_or_changes_and_say_what_they_do_with_nothing() -> None:
     formats = all_formats()
-    assert set(formats) == {"json", "csv", "avro", "raw"}
-    assert all(f.insert_only for f in formats.values())
+    rows = {name for name, f in formats.items() if f.insert_only}
+    assert rows == {"json", "csv", "avro", "raw"}
+    assert formats.keys() - rows == {"debezium-json", "canal-json", "maxwell-json", "ogg-json"}
+    assert all(isinstance(formats[name], ChangelogFormat) for name in formats.keys() - rows)
     assert [name for name, f in formats.items() if f.decodes_null] == ["raw"]
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from headwater.connectors.base import Accepts, Connector, Emits
-from headwater.connectors.kafka.layout import format_prefix
+from headwater.connectors.base import Accepts, Connector, Emits, MetadataKey
+from headwater.connectors.kafka.layout import format_prefix, value_side
 from headwater.connectors.kafka.metadata import KAFKA_METADATA
 from headwater.connectors.kafka.options import KAFKA_OPTIONS, UPSERT_KAFKA_OPTIONS
 from headwater.connectors.kafka.rules import sink_problems, source_problems, table_problems
-from headwater.formats.base import all_formats
+from headwater.formats.base import ChangelogFormat, all_formats
 from headwater.options.base import Option
 from headwater.options.problems import Problem
 from headwater.options.reading import under
@@ -42,7 +42,14 @@ class _AnyKafka(Connector):
             for option in under(format_prefix(key, name), formats[name].options)
         )
 
+    def metadata_of(self, given: Mapping[str, str]) -> tuple[MetadataKey, ...]:
+        found = all_formats().get(given.get("format", given.get("value.format", "")))
+        more = found.metadata if isinstance(found, ChangelogFormat) else ()
+        return (*self.metadata, *(MetadataKey(f"value.{m.key}", m.type, m.meaning) for m in more))
+
     def takes(self, table: Table) -> Accepts:
+        if isinstance(value_side(table).format, ChangelogFormat):
+            return Accepts.ALL
         written = table.options.string("sink.changelog") or ("upsert" if table.primary_key else "append")
         return _TAKES[written]
 
@@ -65,6 +72,9 @@ class KafkaConnector(_AnyKafka):
     options = KAFKA_OPTIONS
     emits = Emits.APPEND
     not_here: ClassVar[Mapping[str, str]] = {"sink.buffer-flush.max-rows": _FLUSH, "sink.buffer-flush.interval": _FLUSH}
+
+    def gives(self, table: Table) -> Emits:
+        return Emits.APPEND if value_side(table).format.insert_only else Emits.CHANGES
 
 
 class UpsertKafkaConnector(_AnyKafka):

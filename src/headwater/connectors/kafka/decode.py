@@ -16,9 +16,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from headwater.catalog.tables import Table
 from headwater.changelog.collapse import keep_last
 from headwater.changelog.kinds import DELETE, INSERT, KIND
-from headwater.changelog.normalize import OFFSET, ORDER, PARTITION
+from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, POSITION
 from headwater.connectors.kafka.layout import MessageLayout, MessageSide, message_layout
-from headwater.formats.base import Decoder
+from headwater.formats.base import ChangelogFormat, Decoder, change_name
 from headwater.plan.expression import Expr
 from headwater.runtime.failures import BAD_RECORD
 from headwater.runtime.keyed import stateless
@@ -53,6 +53,7 @@ def decode(raw: DataFrame, table: Table, columns: Sequence[str]) -> DataFrame:
     for side in sides:
         raw = _decoded(raw, table, layout, side, columns, upserts)
     metadata = {c.name: c for c in table.metadata_columns}
+    changes = isinstance(layout.value.format, ChangelogFormat)
     selected = []
     for name in columns:
         if name in metadata:
@@ -61,20 +62,19 @@ def decode(raw: DataFrame, table: Table, columns: Sequence[str]) -> DataFrame:
             sql = _source_of(name, layout, upserts)
         selected.append(f"{sql} AS {_quoted(name)}")
     if upserts:
-        kind = f"CAST(IF(value IS NULL, {DELETE}, {INSERT}) AS TINYINT)"
-        selected += [
-            f"{kind} AS {KIND}",
-            f"timestamp AS {ORDER}",
-            f"{_place(table)} AS {PARTITION}",
-            f"offset AS {OFFSET}",
-        ]
+        selected.append(f"CAST(IF(value IS NULL, {DELETE}, {INSERT}) AS TINYINT) AS {KIND}")
+    if changes:
+        selected += [KIND, POSITION]
+    if upserts or changes:
+        selected += [f"timestamp AS {ORDER}", f"{_place(table)} AS {PARTITION}", f"offset AS {OFFSET}"]
     return raw.selectExpr(*selected)
 
 
 def _metadata_sql(column: MetadataColumn, table: Table) -> str:
     """A metadata column as the type that it is declared with."""
-    given = next(m.type for m in table.connector.metadata if m.key == column.key)
-    value = Expr(_METADATA[column.key], given, frozenset(), column.key)
+    given = next(m.type for m in table.connector.metadata_of(table.raw_options) if m.key == column.key)
+    sql = _METADATA.get(column.key) or _quoted(_metadata_alias(column.key))
+    value = Expr(sql, given, frozenset(), column.key)
     return f"CAST({convert(value, column.type).sql} AS {column.type.spark()})"
 
 
@@ -104,7 +104,7 @@ def _without_superseded(raw: DataFrame) -> DataFrame:
 def _used(side: MessageSide, layout: MessageLayout, columns: Sequence[str], upserts: bool) -> bool:
     if side is layout.key:
         return any(name in side.columns and (upserts or name not in layout.value.columns) for name in columns)
-    return any(name in side.columns for name in columns) or layout.key is None
+    return any(name in side.columns for name in columns) or layout.key is None or not side.format.insert_only
 
 
 def _decoded(
@@ -114,7 +114,8 @@ def _decoded(
     payload = "key" if side is layout.key else "value"
     wanted = [c for c in side.columns if c in columns] or [side.columns[0]]
     fields = [side.field_of(c).name for c in wanted]
-    decoder = side.format.decoder(payload, f"__{payload}", side.fields, fields, side.options)
+    keys = _format_metadata(table, columns) if payload == "value" else []
+    decoder = _decoder(side, payload, fields, keys)
     optional = payload == "value" and upserts  # a null value is a delete there, and nothing to decode
     if not optional and not side.format.decodes_null:
         raw = raw.where(f"{payload} IS NOT NULL")
@@ -123,9 +124,31 @@ def _decoded(
         parsed = parsed.selectExpr("*", f"{sql} AS {_quoted(alias)}")
     for condition in _conditions(decoder, table, side, payload, optional):
         parsed = parsed.where(condition)
-    names = (f"{sql} AS {_quoted(f'__{payload}_{name}')}" for sql, name in zip(decoder.columns, wanted, strict=True))
+    names = [f"{sql} AS {_quoted(f'__{payload}_{name}')}" for sql, name in zip(decoder.columns, wanted, strict=True)]
+    names += [f"{sql} AS {_quoted(_metadata_alias(key))}" for sql, key in zip(decoder.metadata, keys, strict=True)]
+    if decoder.changes is not None:
+        one = change_name(f"__{payload}")
+        parsed = parsed.selectExpr("*", f"posexplode({decoder.changes}) AS ({POSITION}, {one})")
+        names += [POSITION, f"{one}.kind AS {KIND}"]
     kept = (_quoted(c) for c in raw.columns)
     return parsed.selectExpr(*kept, *names)
+
+
+def _decoder(side: MessageSide, payload: str, fields: Sequence[str], metadata: Sequence[str]) -> Decoder:
+    alias = f"__{payload}"
+    if isinstance(side.format, ChangelogFormat):
+        return side.format.change_decoder(payload, alias, side.fields, fields, metadata, side.options)
+    return side.format.decoder(payload, alias, side.fields, fields, side.options)
+
+
+def _format_metadata(table: Table, columns: Sequence[str]) -> list[str]:
+    """The wanted keys of the value's format, without the prefix that tells them from the connector's own."""
+    keys = (c.key for c in table.metadata_columns if c.name in columns and c.key not in _METADATA)
+    return [key.removeprefix("value.") for key in dict.fromkeys(keys)]
+
+
+def _metadata_alias(key: str) -> str:
+    return f"__metadata_{key.removeprefix('value.')}"
 
 
 def _conditions(decoder: Decoder, table: Table, side: MessageSide, payload: str, optional: bool) -> list[str]:

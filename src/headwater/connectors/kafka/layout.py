@@ -2,7 +2,7 @@
 
     upsert-kafka   key: the PRIMARY KEY, in its order
     kafka          key: 'key.fields', in their order; a table with a PRIMARY KEY writes that as its key, in 'key.format'
-                   or else in the format of the value
+                   or else in the format of the value, if that is one for rows
 
 The value holds all physical columns, or with EXCEPT_KEY those that are not in the key.
 """
@@ -66,7 +66,7 @@ def message_layout(table: Table) -> MessageLayout:
 def key_side(table: Table) -> MessageSide | None:
     option = "key.format" if table.options.is_given("key.format") else _value_format_option(table)
     columns = _key_columns(table)
-    if not columns:
+    if not columns or (option != "key.format" and not _format(table, option).insert_only):
         return None
     prefix = table.options.string("key.fields-prefix")
     problems = _key_problems(table, columns, prefix)

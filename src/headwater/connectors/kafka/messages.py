@@ -4,6 +4,7 @@ key, value  bytes, or NULL
 topic       where rows name their topic
 headers     where a column writes them, and with 'sink.changelog' = 'retract' the kind of the change
 timestamp   milliseconds, where a column writes it
+row         a hash of the primary key where that is not the key: the changes of a row must stay in order
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from headwater.catalog.tables import Table
 from headwater.changelog.kinds import INSERT, KIND, SHORT_NAMES
 from headwater.connectors.kafka.layout import MessageSide, message_layout
 from headwater.connectors.kafka.options import names_its_topics
-from headwater.connectors.rows import RAISED, checked_not_null
+from headwater.connectors.rows import OLD, RAISED, checked_not_null, with_old_rows
+from headwater.formats.base import ChangelogFormat
 
-__all__ = ["RECORD", "messages"]
+__all__ = ["RECORD", "ROW", "messages"]
 
 GONE = f"{KIND} IN (1, 3)"
 RECORD = "record"
+ROW = "row"
 ROWKIND = "rowkind"
 
 _HEADERS = "ARRAY<STRUCT<key: STRING, value: BINARY>>"
@@ -31,23 +34,42 @@ def messages(rows: DataFrame, table: Table, *, with_record: bool = False) -> Dat
     """One message per change: the row, or for a delete a null value. The row itself can come along, under RECORD.
 
     With 'sink.changelog' = 'retract' a `kafka` table has the row that is taken back as its value; in an `upsert-kafka`
-    table a null value still takes a key back.
+    table a null value still takes a key back. A changelog format writes changes in its own way.
     """
     layout = message_layout(table)
     changing = KIND in rows.columns
     rows = checked_not_null(rows, table)
     if changing and table.options.flag("sink.ignore-retractions"):
         rows = rows.where(f"NOT {GONE}")
-    value = _encoded(layout.value)
-    nulls = changing and not (_retracts(table) and table.connector.identifier == "kafka")
-    columns = {"value": f"IF({GONE}, NULL, {value})" if nulls else value}
+    if changing and isinstance(layout.value.format, ChangelogFormat):
+        if layout.value.format.writes_updates(layout.value.options):
+            rows = with_old_rows(rows, table.primary_key)
+        columns = {"value": _change(layout.value, layout.value.format, OLD in rows.columns)}
+    else:
+        nulls = changing and not (_retracts(table) and table.connector.identifier == "kafka")
+        value = _encoded(layout.value)
+        columns = {"value": f"IF({GONE}, NULL, {value})" if nulls else value}
     if layout.key is not None:
         columns["key"] = _encoded(layout.key)
+    elif table.primary_key:
+        columns[ROW] = f"hash({', '.join(map(_quoted, table.primary_key))})"
     columns |= _metadata(table, changing)
     if with_record:
-        fields = ", ".join(f"{_literal(c)}, {_quoted(c)}" for c in rows.columns if c != KIND)
+        fields = ", ".join(f"{_literal(c)}, {_quoted(c)}" for c in rows.columns if c not in (KIND, OLD))
         columns[RECORD] = f"named_struct({fields})"
     return rows.selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items()))
+
+
+def _change(side: MessageSide, format_: ChangelogFormat, with_old: bool) -> str:
+    """A message that says itself what has changed: an update is two of them, or one `with_old` rows beside new ones."""
+    row = [_quoted(c) for c in side.columns]
+    gone = format_.change_encoder(side.fields, row, None, side.options)
+    added = format_.change_encoder(side.fields, None, row, side.options)
+    if not with_old:
+        return f"IF({GONE}, {gone}, {added})"
+    old = [f"{OLD}.{_quoted(c)}" for c in side.columns]
+    updated = format_.change_encoder(side.fields, old, row, side.options)
+    return f"CASE WHEN {OLD} IS NOT NULL THEN {updated} WHEN {GONE} THEN {gone} ELSE {added} END"
 
 
 def _retracts(table: Table) -> bool:

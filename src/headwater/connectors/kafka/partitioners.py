@@ -1,6 +1,7 @@
 """'sink.partitioner': which partition of its topic a message goes to.
 
-default       nothing is chosen here: the producer hashes the key (murmur2, as Java clients do)
+default       nothing is chosen here: the producer hashes the key (murmur2, as Java clients do); where the primary key
+              is not the key, the changes of a row go to one partition all the same
 fixed         each writing task has one partition: task i writes to partition i modulo their number
 round-robin   row after row to the next partition
 a.module.Class  a Python class of the user's, asked for every row
@@ -17,7 +18,7 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 from pyspark.sql.types import IntegerType
 
-from headwater.connectors.kafka.messages import RECORD
+from headwater.connectors.kafka.messages import RECORD, ROW
 from headwater.connectors.kafka.options import PARTITIONERS
 from headwater.connectors.rows import RAISED
 from headwater.errors import JobError
@@ -77,18 +78,19 @@ def _hint(name: str) -> str:
 def with_built_in(messages: DataFrame, name: str, counts: Mapping[str, int], batch: int) -> DataFrame:
     """`messages` with the column `partition`, if the partitioner chooses one. `counts` are the numbers of partitions of
     all topics. To be called when rows are in the tasks that write them."""
-    if name not in ("fixed", "round-robin"):
-        return messages
+    by_row = name == "default" and ROW in messages.columns
+    if name not in ("fixed", "round-robin") and not by_row:
+        return messages.drop(ROW)
     count = str(next(iter(counts.values())))
     if "topic" in messages.columns:
         known = ", ".join(f"'{topic}', {number}" for topic, number in counts.items())
         missing = f"raise_error(concat('{RAISED}Topic ', topic, ', which a row names, does not exist.'))"
         count = f"coalesce(element_at(map({known}), topic), {missing})"
-    turn = f"spark_partition_id() % {count}"
+    turn = f"pmod({ROW}, {count})" if by_row else f"spark_partition_id() % {count}"
     if name == "round-robin":
         # The batch number keeps small batches from all beginning at the same partition.
         turn = f"(monotonically_increasing_id() % {count} + spark_partition_id() + {batch}) % {count}"
-    return messages.selectExpr("*", f"CAST({turn} AS INT) AS partition")
+    return messages.selectExpr("*", f"CAST({turn} AS INT) AS partition").drop(ROW)
 
 
 def with_custom(messages: DataFrame, chosen: type[Partitioner], topic: str, counts: Mapping[str, int]) -> DataFrame:

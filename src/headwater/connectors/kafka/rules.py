@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from headwater.connectors.kafka.layout import LayoutProblem, key_side, value_side
+from headwater.connectors.kafka.layout import LayoutProblem, MessageSide, key_side, value_side
 from headwater.connectors.kafka.librdkafka import untranslatable
 from headwater.connectors.kafka.options import NOT_YET, PARTITIONERS, PROPERTIES, names_its_topics
+from headwater.formats.base import ChangelogFormat
 from headwater.options.problems import Problem
 from headwater.sql.statements import MetadataColumn
 
@@ -177,10 +178,28 @@ def _primary_key(table: Table) -> Iterator[Problem]:
 
 
 def _changelog(table: Table) -> Iterator[Problem]:
+    try:
+        side = value_side(table)
+    except LayoutProblem:
+        return  # reported by _layout
+    if isinstance(side.format, ChangelogFormat):
+        yield from _changelog_format(table, side)
     if table.options.string("sink.changelog") == "upsert" and not table.primary_key:
         yield Problem(
             "'sink.changelog' = 'upsert' needs a PRIMARY KEY: it says whose row is new.", key="sink.changelog"
         )
+
+
+def _changelog_format(table: Table, side: MessageSide) -> Iterator[Problem]:
+    """A format that writes changes has its own way to do it."""
+    assert isinstance(side.format, ChangelogFormat)
+    name = side.format.identifier
+    for key in ("sink.changelog", "sink.ignore-retractions"):
+        if table.options.is_given(key):
+            yield Problem(f"'{key}' cannot be set: '{name}' writes every change in its own way.", key=key)
+    if side.format.writes_updates(side.options) and not table.primary_key:
+        text = f"'{name}.encode.update-as-one-message' needs a PRIMARY KEY: it says which two rows are one update."
+        yield Problem(text)
 
 
 def _layout(table: Table) -> Iterator[Problem]:

@@ -21,7 +21,7 @@ from headwater.catalog.tables import Table
 from headwater.connectors.io import IoContext, Pace, Sink, SinkStart
 from headwater.connectors.kafka.client import writer_options
 from headwater.connectors.kafka.librdkafka import producer_settings
-from headwater.connectors.kafka.messages import messages
+from headwater.connectors.kafka.messages import ROW, messages
 from headwater.connectors.kafka.options import PARTITIONERS, PROPERTIES
 from headwater.connectors.kafka.partitioners import load_partitioner, with_built_in, with_custom
 from headwater.connectors.kafka.produce import plain_writer
@@ -120,7 +120,7 @@ class KafkaSink(Sink):
         if self._writers == 1:
             sent = sent.repartition(1)
         elif self._writers:
-            sent = sent.repartition(self._writers, "key" if keyed else "value")
+            sent = sent.repartition(self._writers, next(c for c in ("key", ROW, "value") if c in sent.columns))
         elif keyed and self._partitioner == "fixed":
             sent = sent.repartition("key")  # keeps a key in the partition where it was
         return with_built_in(sent, self._partitioner, self._counts, batch)

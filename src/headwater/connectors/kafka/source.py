@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from headwater.catalog.tables import Table
+from headwater.connectors.base import Emits
 from headwater.connectors.io import IoContext, Position, limit_evenly, total
 from headwater.connectors.kafka.admin import KafkaAdmin, Offsets, TopicPartition
 from headwater.connectors.kafka.client import commits_offsets, reader_options
@@ -86,7 +87,7 @@ class KafkaSource:
             .option("includeHeaders", "true" if headers else "false")
         )
         parallelism = self._options.integer("scan.parallelism")
-        if parallelism and not self._table.connector.reads_upserts:
+        if parallelism and self._table.connector.gives(self._table) is Emits.APPEND:  # changes stay in order
             reader = reader.option("minPartitions", str(parallelism))
         return decode(reader.load(), self._table, columns)
 

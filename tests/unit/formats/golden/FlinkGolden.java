@@ -4,7 +4,9 @@
 // Flink's answers are written beside them: "encoded" (text, or hex for binary formats, null for no message, or
 // {"error": …}) and "decoded" (rows, [] for none, or {"error": …}).
 //
-//   java -cp '<the lib directory of Flink 2.2>/*:<flink-sql-avro>.jar' FlinkGolden.java json.json csv.json avro.json raw.json
+// Of changelog formats, a row in "encode" and "decoded" is [kind, row], and "metadata" lists keys that are read too.
+//
+//   java -cp '<the lib directory of Flink 2.2>/*:<flink-sql-avro>.jar' FlinkGolden.java *.json
 
 import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
@@ -28,6 +30,14 @@ import org.apache.flink.formats.csv.CsvRowDataSerializationSchema;
 import org.apache.flink.formats.json.JsonFormatOptions.MapNullKeyMode;
 import org.apache.flink.formats.json.JsonParserRowDataDeserializationSchema;
 import org.apache.flink.formats.json.JsonRowDataSerializationSchema;
+import org.apache.flink.formats.json.canal.CanalJsonDecodingFormat;
+import org.apache.flink.formats.json.canal.CanalJsonSerializationSchema;
+import org.apache.flink.formats.json.debezium.DebeziumJsonDecodingFormat;
+import org.apache.flink.formats.json.debezium.DebeziumJsonSerializationSchema;
+import org.apache.flink.formats.json.maxwell.MaxwellJsonDecodingFormat;
+import org.apache.flink.formats.json.maxwell.MaxwellJsonSerializationSchema;
+import org.apache.flink.formats.json.ogg.OggJsonDecodingFormat;
+import org.apache.flink.formats.json.ogg.OggJsonSerializationSchema;
 import org.apache.flink.formats.raw.RawFormatDeserializationSchema;
 import org.apache.flink.formats.raw.RawFormatSerializationSchema;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.core.util.DefaultIndenter;
@@ -36,6 +46,7 @@ import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.ArrayNode;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.node.ObjectNode;
+import org.apache.flink.table.connector.format.DecodingFormat;
 import org.apache.flink.table.data.ArrayData;
 import org.apache.flink.table.data.DecimalData;
 import org.apache.flink.table.data.GenericArrayData;
@@ -45,9 +56,13 @@ import org.apache.flink.table.data.MapData;
 import org.apache.flink.table.data.RowData;
 import org.apache.flink.table.data.StringData;
 import org.apache.flink.table.data.TimestampData;
+import org.apache.flink.table.runtime.connector.source.ScanRuntimeProviderContext;
 import org.apache.flink.table.runtime.typeutils.InternalTypeInfo;
+import org.apache.flink.table.types.DataType;
 import org.apache.flink.table.types.logical.*;
 import org.apache.flink.table.types.logical.utils.LogicalTypeParser;
+import org.apache.flink.table.types.utils.TypeConversions;
+import org.apache.flink.types.RowKind;
 import org.apache.flink.util.Collector;
 
 public class FlinkGolden {
@@ -78,7 +93,7 @@ public class FlinkGolden {
                 try {
                     SerializationSchema<RowData> schema = writer(format, type, options);
                     schema.open(null);
-                    byte[] bytes = schema.serialize((RowData) value(type, row));
+                    byte[] bytes = schema.serialize(changes(format) ? change(type, row) : (RowData) value(type, row));
                     if (bytes == null) out.addNull();
                     else out.add(binary ? HEX.formatHex(bytes) : new String(bytes, StandardCharsets.UTF_8));
                 } catch (Throwable t) { out.addObject().put("error", reason(t)); }
@@ -90,7 +105,9 @@ public class FlinkGolden {
                 byte[] bytes = message.isObject() ? HEX.parseHex(message.get("hex").asText())
                         : binary ? HEX.parseHex(message.asText()) : message.asText().getBytes(StandardCharsets.UTF_8);
                 try {
-                    DeserializationSchema<RowData> schema = reader(format, type, options);
+                    DeserializationSchema<RowData> schema = changes(format)
+                            ? decoding(format, options, keys(c)).createRuntimeDecoder(ScanRuntimeProviderContext.INSTANCE, TypeConversions.fromLogicalToDataType(type))
+                            : reader(format, type, options);
                     schema.open(null);
                     List<RowData> rows = new ArrayList<>();
                     schema.deserialize(bytes, new Collector<RowData>() {
@@ -98,11 +115,48 @@ public class FlinkGolden {
                         public void close() {}
                     });
                     ArrayNode answer = JSON.createArrayNode();
-                    for (RowData row : rows) if (row != null) answer.add(show(type, row));
+                    for (RowData row : rows) {
+                        if (row == null) continue;
+                        if (!changes(format)) answer.add(show(type, row));
+                        else answer.addArray().add(row.getRowKind().shortString()).add(show(produced(format, type, c, options), row));
+                    }
                     out.add(answer);
                 } catch (Throwable t) { out.addObject().put("error", reason(t)); }
             }
         }
+    }
+
+    static boolean changes(String format) { return format.contains("-json"); }
+
+    static List<String> keys(JsonNode c) {
+        List<String> keys = new ArrayList<>();
+        if (c.has("metadata")) c.get("metadata").forEach(k -> keys.add(k.asText()));
+        return keys;
+    }
+
+    static RowData change(RowType type, JsonNode pair) {
+        GenericRowData row = (GenericRowData) value(type, pair.get(1));
+        for (RowKind kind : RowKind.values()) if (kind.shortString().equals(pair.get(0).asText())) row.setRowKind(kind);
+        return row;
+    }
+
+    /** The type of a decoded row: the table's columns, and the metadata that was asked for. */
+    static RowType produced(String format, RowType type, JsonNode c, Map<String, String> o) {
+        List<RowType.RowField> fields = new ArrayList<>(type.getFields());
+        Map<String, DataType> known = decoding(format, o, keys(c)).listReadableMetadata();
+        for (String key : keys(c)) fields.add(new RowType.RowField(key, known.get(key).getLogicalType()));
+        return new RowType(fields);
+    }
+
+    static DecodingFormat<DeserializationSchema<RowData>> decoding(String format, Map<String, String> o, List<String> keys) {
+        boolean lenient = flag(o, "ignore-parse-errors", false);
+        DecodingFormat<DeserializationSchema<RowData>> decoding =
+                format.startsWith("debezium") ? new DebeziumJsonDecodingFormat(flag(o, "schema-include", false), lenient, timestamps(o))
+                : format.startsWith("canal") ? new CanalJsonDecodingFormat(o.get("database.include"), o.get("table.include"), lenient, timestamps(o))
+                : format.startsWith("maxwell") ? new MaxwellJsonDecodingFormat(lenient, timestamps(o))
+                : new OggJsonDecodingFormat(lenient, timestamps(o));
+        decoding.applyReadableMetadata(keys);
+        return decoding;
     }
 
     static String reason(Throwable t) {
@@ -135,6 +189,15 @@ public class FlinkGolden {
                 if (o.containsKey("escape-character")) b.setEscapeCharacter(o.get("escape-character").charAt(0));
                 if (o.containsKey("null-literal")) b.setNullLiteral(o.get("null-literal"));
                 return b.build();
+            }
+            case "debezium-json": case "canal-json": case "maxwell-json": case "ogg-json": {
+                MapNullKeyMode nulls = MapNullKeyMode.valueOf(o.getOrDefault("map-null-key.mode", "FAIL"));
+                String literal = o.getOrDefault("map-null-key.literal", "null");
+                boolean plain = flag(o, "encode.decimal-as-plain-number", false), skip = flag(o, "encode.ignore-null-fields", false);
+                return format.startsWith("debezium") ? new DebeziumJsonSerializationSchema(type, timestamps(o), nulls, literal, plain, skip)
+                        : format.startsWith("canal") ? new CanalJsonSerializationSchema(type, timestamps(o), nulls, literal, plain, skip)
+                        : format.startsWith("maxwell") ? new MaxwellJsonSerializationSchema(type, timestamps(o), nulls, literal, plain, skip)
+                        : new OggJsonSerializationSchema(type, timestamps(o), nulls, literal, plain, skip);
             }
             case "avro":
                 return new AvroRowDataSerializationSchema(type,

@@ -1,0 +1,124 @@
+"""Values as Debezium encodes them: days, milli- and microseconds since 1970 as numbers, decimals as the bytes of a
+number in base64. Text that `json` reads is read here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from headwater.formats.json_leaves import LENIENT, Leaves
+from headwater.formats.sqltext import options_map, text
+from headwater.options.base import Option
+from headwater.options.types import enum
+from headwater.sql.types import SqlType
+
+__all__ = ["TIME_OPTIONS", "debezium_leaves"]
+
+_DECIMALS = ("string", "double", "precise")
+_TIMES = ("adaptive", "adaptive_time_microseconds", "connect", "isostring", "microseconds", "nanoseconds")
+_EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+_WHOLE = "'^-?[0-9]{1,19}$'"
+
+TIME_OPTIONS: tuple[Option, ...] = (
+    Option(
+        "decimal.handling.mode",
+        enum(_DECIMALS),
+        "What Debezium's setting of this name says: with 'precise' (Debezium's default) a DECIMAL is base64 text.",
+        "string",
+        choices=_DECIMALS,
+    ),
+    Option(
+        "time.precision.mode",
+        enum(_TIMES),
+        "What Debezium's setting of this name says: which unit a number has that stands for a TIME or TIMESTAMP(p). "
+        "'adaptive': milliseconds up to p = 3, then microseconds.",
+        "adaptive",
+        choices=_TIMES,
+    ),
+)
+
+
+def debezium_leaves(options: Mapping[str, Any]) -> tuple[Leaves, Leaves]:
+    mode, precise = options["time.precision.mode"], options["decimal.handling.mode"] == "precise"
+    return _Values(mode, precise, strict=True), _Values(mode, precise, strict=False)
+
+
+class _Values(Leaves):
+    """With `strict`, Spark's parser reads plain values itself; else all of them are text."""
+
+    def __init__(self, times: str, precise: bool, *, strict: bool) -> None:
+        super().__init__(lambda kind: kind.spark() if strict and kind.name in _PLAIN else "STRING", self._read)
+        self._times = times
+        self._precise = precise
+
+    def _read(self, raw: str, kind: SqlType) -> str:
+        match kind.name:
+            case "DECIMAL" if self._precise:
+                return f"TRY_CAST({_unscaled(raw, kind)} AS {kind.spark()})"
+            case "DATE":
+                days = f"date_from_unix_date(CAST({raw} AS INT))"
+                return f"IF({raw} RLIKE '^-?[0-9]{{1,9}}$', {days}, {LENIENT.convert(raw, kind)})"
+            case "TIME":
+                return f"IF({raw} RLIKE {_WHOLE}, {self._time(raw, kind)}, {LENIENT.convert(_plain(raw), kind)})"
+            case "TIMESTAMP":
+                return f"IF({raw} RLIKE {_WHOLE}, {self._moment(raw, kind)}, {LENIENT.convert(_plain(raw), kind)})"
+            case "TIMESTAMP_LTZ":
+                instant = f"timestamp_micros({self._micros(raw, kind)})"
+                zoned = f"IF({raw} RLIKE '([Zz]|[+-][0-9]{{2}}:?[0-9]{{2}})$', TRY_CAST({raw} AS TIMESTAMP), NULL)"
+                return f"IF({raw} RLIKE {_WHOLE}, {instant}, {zoned})"
+        return LENIENT.convert(raw, kind)
+
+    def _leaf_broken(self, raw: str, kind: SqlType) -> str:
+        if kind.name == "DECIMAL" and self._precise:
+            return f"{raw} IS NOT NULL AND {self._read(raw, kind)} IS NULL"
+        return super()._leaf_broken(raw, kind)
+
+    def _time(self, raw: str, kind: SqlType) -> str:
+        """Milliseconds of the day; NULL for what is beyond a day."""
+        millis = f"({self._micros(raw, kind)} DIV 1000)"
+        return f"CAST(IF({millis} BETWEEN 0 AND 86399999, {millis}, NULL) AS INT)"
+
+    def _moment(self, raw: str, kind: SqlType) -> str:
+        return f"timestampadd(MICROSECOND, {self._micros(raw, kind)}, {_EPOCH})"
+
+    def _micros(self, raw: str, kind: SqlType) -> str:
+        number = f"TRY_CAST({raw} AS BIGINT)"
+        match self._unit(kind):
+            case "milli":
+                return f"try_multiply({number}, 1000L)"
+            case "nano":
+                return f"CAST(floor({number} / CAST(1000 AS DECIMAL(4, 0))) AS BIGINT)"
+        return number
+
+    def _unit(self, kind: SqlType) -> str:
+        precision = kind.precision or 0
+        match self._times:
+            case "connect":
+                return "milli"
+            case "microseconds":
+                return "micro"
+            case "nanoseconds":
+                return "nano"
+            case "adaptive_time_microseconds" if kind.name == "TIME":
+                return "micro"
+        return "milli" if precision <= 3 else "micro" if precision <= 6 else "nano"
+
+
+_PLAIN = frozenset({"BOOLEAN", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "CHAR", "VARCHAR", "STRING", "BYTES"})
+
+
+def _plain(raw: str) -> str:
+    """A time without zone may carry the Z of UTC."""
+    return f"regexp_replace({raw}, 'Z\\u0024', '')"
+
+
+def _unscaled(raw: str, kind: SqlType) -> str:
+    """Avro has decimals as just those bytes, with their number (times two) in front."""
+    data = f"try_to_binary({raw}, 'base64')"
+    size = f"unhex(lpad(hex(2 * octet_length({data})), 2, '0'))"
+    schema = f'{{"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": {kind.scale}}}'
+    return (
+        f"IF(octet_length({data}) BETWEEN 1 AND 16, "
+        f"from_avro(concat({size}, {data}), {text(schema)}, {options_map({'mode': 'PERMISSIVE'})}), NULL)"
+    )
