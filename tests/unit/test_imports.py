@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import headwater
+from headwater.options.legacy import OLD_KEYS
 
 SOURCE = Path(headwater.__file__).parent
 
@@ -113,3 +114,25 @@ def test_a_door_is_open(module: str, source: str) -> None:
 
 def test_every_module_is_looked_at() -> None:
     assert {"headwater", "headwater.errors", "headwater.runtime.jars"} <= modules().keys()
+
+
+def test_old_keys_are_in_one_table() -> None:
+    """What users wrote years ago is known to `options.legacy` alone; docstrings may mention it."""
+    keys = {old.key.removesuffix("*") for old in OLD_KEYS} | {"update-mode"}
+    found = {
+        f"{module}: {text}"
+        for module, source in modules().items()
+        if module != "headwater.options.legacy"
+        for text in literals(source)
+        if any(key in text for key in keys)
+    }
+    assert found == set()
+
+
+def literals(source: str) -> list[str]:
+    """All strings of a module but its docstrings."""
+    tree = ast.parse(source)
+    documented = [n for n in ast.walk(tree) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)]
+    docstrings = {id(n.body[0].value) for n in documented if n.body and isinstance(n.body[0], ast.Expr)}
+    strings = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    return [str(n.value) for n in strings if id(n) not in docstrings]

@@ -12,8 +12,24 @@ from dataclasses import dataclass
 from headwater.options.base import Option, OptionType
 from headwater.options.types import BOOL, LONG, STRING, enum
 
-__all__ = ["NOT_HERE", "OLD_KEYS", "SIDES", "TYPES", "Old", "is_old", "of_type"]
+__all__ = [
+    "CLASS",
+    "FORMAT",
+    "NOT_HERE",
+    "OLD_KEYS",
+    "PARTITIONER",
+    "SIDES",
+    "SUMMARY",
+    "TYPE",
+    "TYPES",
+    "Old",
+    "is_old",
+    "of_type",
+]
 
+TYPE, FORMAT = "connector.type", "format.type"
+PARTITIONER, CLASS = "connector.sink-partitioner", "connector.sink-partitioner-class"
+SUMMARY = f"What a table with '{TYPE}' = '{{}}' can say."
 SIDES = {"kafka": ("",), "upsert-kafka": ("key.", "value.")}
 TYPES = tuple(SIDES)
 FORMATS = ("csv", "json", "avro")
@@ -61,7 +77,7 @@ def _format(option: Option, *formats: str) -> Old:
 _VERSION = "Version of Kafka's client, which is of no importance today: one client serves brokers of all versions."
 
 OLD_KEYS: tuple[Old, ...] = (
-    Old(_choice("connector.type", TYPES, "Which connector the table uses.", required=True), ("connector",)),
+    Old(_choice(TYPE, TYPES, "Which connector the table uses.", required=True), ("connector",)),
     Old(_choice("connector.version", ("0.10", "0.11", "universal"), _VERSION), types=("kafka",)),
     Old(_choice("connector.version", ("0.11", "universal"), _VERSION), types=("upsert-kafka",)),
     Old(_choice("connector.property-version", ("1",), "Version of this spelling.")),
@@ -122,7 +138,7 @@ OLD_KEYS: tuple[Old, ...] = (
     ),
     Old(
         _choice(
-            "connector.sink-partitioner",
+            PARTITIONER,
             ("fixed", "round-robin", "custom"),
             "Partition of a message. 'fixed': each task writes to one. 'round-robin': in turn. 'custom': as "
             "'connector.sink-partitioner-class' says. Default: by the key, or if there is none as the producer likes.",
@@ -131,7 +147,7 @@ OLD_KEYS: tuple[Old, ...] = (
         value=lambda text: None if text == "custom" else text,
     ),
     Old(
-        Option("connector.sink-partitioner-class", STRING, "Name of the class that 'custom' needs: 'package.Class'."),
+        Option(CLASS, STRING, "Name of the class that 'custom' needs: 'package.Class'."),
         ("sink.partitioner",),
     ),
     Old(
@@ -154,7 +170,7 @@ OLD_KEYS: tuple[Old, ...] = (
         ),
         ("sink.changelog",),
     ),
-    Old(_choice("format.type", FORMATS, "Format of the messages.", required=True), ("{side}format",)),
+    Old(_choice(FORMAT, FORMATS, "Format of the messages.", required=True), ("{side}format",)),
     Old(_choice("format.property-version", ("1",), "Version of this spelling.")),
     Old(_choice("format.derive-schema", ("true",), "The messages have the table's columns, always.")),
     _format(Option("format.field-delimiter", STRING, "Character between two columns.", ","), "csv"),

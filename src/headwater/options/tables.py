@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from headwater.options.base import Option
-from headwater.options.legacy import SIDES, TYPES, of_type
+from headwater.options.legacy import SIDES, SUMMARY, TYPES, of_type
 from headwater.options.types import show
 
 __all__ = ["OptionRow", "OptionTable", "option_tables", "render_options"]
@@ -58,11 +58,8 @@ def option_tables() -> Mapping[str, OptionTable]:
     tables.append(OptionTable("session", "settings", "What SET knows.", _rows(SESSION_OPTIONS, {})))
     fields = _rows(under("fields.<column>.", FIELD_OPTIONS), {})
     tables.append(OptionTable("datagen.fields", "columns of datagen", "How the values of a column are made.", fields))
-    tables += [OptionTable(f"old-{kind}", "older spelling", _OLD.format(kind), _old_rows(kind)) for kind in TYPES]
+    tables += [OptionTable(f"old-{kind}", "older spelling", SUMMARY.format(kind), _old_rows(kind)) for kind in TYPES]
     return {table.name: table for table in tables}
-
-
-_OLD = "What a table with 'connector.type' = '{}' can say."
 
 
 def _old_rows(kind: str) -> tuple[OptionRow, ...]:

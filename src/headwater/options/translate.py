@@ -6,26 +6,23 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from headwater.options.base import Option
-from headwater.options.legacy import NOT_HERE, SIDES, TYPES, Old, is_old, of_type
+from headwater.options.legacy import CLASS, FORMAT, NOT_HERE, PARTITIONER, SIDES, TYPE, TYPES, Old, is_old, of_type
 from headwater.options.problems import Problem
 from headwater.options.reading import family_prefix, parse_value, read_options, supported_keys
 from headwater.options.spelling import Spelling, as_written
 
 __all__ = ["spelling_of"]
 
-_TYPE, _FORMAT = "connector.type", "format.type"
-_PARTITIONER, _CLASS = "connector.sink-partitioner", "connector.sink-partitioner-class"
-
 
 def spelling_of(written: Mapping[str, str]) -> Spelling:
     """What the options of a table mean. If `problems` are in it, the options are not to be used."""
     if not any(map(is_old, written)):
         return as_written(written)
-    kind = _word(written, _TYPE)
+    kind = _word(written, TYPE)
     rows = of_type(kind) or tuple({old.key: old for name in reversed(TYPES) for old in of_type(name)}.values())
     declared = tuple(old.option for old in rows)
     problems = tuple(_mixed(written)) or (*_problems(declared, written, kind), *_rules(rows, written))
-    understood = [key for key in written if not problems or (key == _TYPE and kind in TYPES)]
+    understood = [key for key in written if not problems or (key == TYPE and kind in TYPES)]
     parts = {key: _part(_row(rows, key), key, written) for key in understood}
     return Spelling(dict(written), parts, _naming(rows, written, parts), problems, supported_keys(declared))
 
@@ -67,16 +64,16 @@ def _problems(declared: tuple[Option, ...], written: Mapping[str, str], kind: st
 
 
 def _rules(rows: tuple[Old, ...], written: Mapping[str, str]) -> Iterator[Problem]:
-    chosen = _word(written, _FORMAT)
+    chosen = _word(written, FORMAT)
     for old in rows:
         if old.key in written and chosen and chosen not in old.formats:
             formats = " or ".join(f"'{name}'" for name in old.formats)
-            yield Problem(f"'{old.key}' is only for '{_FORMAT}' = {formats}, and here it is '{chosen}'.", key=old.key)
-    custom = _word(written, _PARTITIONER) == "custom"
-    if custom and _CLASS not in written:
-        yield Problem(f"'{_PARTITIONER}' = 'custom' needs '{_CLASS}', the name of a class.", key=_PARTITIONER)
-    if _CLASS in written and not custom:
-        yield Problem(f"'{_CLASS}' is only used with '{_PARTITIONER}' = 'custom'.", key=_CLASS)
+            yield Problem(f"'{old.key}' is only for '{FORMAT}' = {formats}, and here it is '{chosen}'.", key=old.key)
+    custom = _word(written, PARTITIONER) == "custom"
+    if custom and CLASS not in written:
+        yield Problem(f"'{PARTITIONER}' = 'custom' needs '{CLASS}', the name of a class.", key=PARTITIONER)
+    if CLASS in written and not custom:
+        yield Problem(f"'{CLASS}' is only used with '{PARTITIONER}' = 'custom'.", key=CLASS)
 
 
 def _row(rows: tuple[Old, ...], key: str) -> Old:
@@ -91,7 +88,7 @@ def _part(old: Old, key: str, written: Mapping[str, str]) -> dict[str, str]:
         return {today.removesuffix("*") + key.removeprefix(family_prefix(old.option)): written[key]}
     text = parse_value(old.option, written[key]) if old.option.choices else written[key]
     value = old.value(text)
-    keys = old.today_of(SIDES[_word(written, _TYPE)], _word(written, _FORMAT))
+    keys = old.today_of(SIDES[_word(written, TYPE)], _word(written, FORMAT))
     return {} if value is None else dict.fromkeys(keys, value)
 
 
@@ -100,7 +97,7 @@ def _naming(
 ) -> Callable[[str], str]:
     """Today's key → the key that says the same here: the one that was written, if there are two."""
     sides = tuple(side for sides in SIDES.values() for side in sides)
-    names = {t: old.key for old in reversed(rows) for t in old.today_of(sides, _word(written, _FORMAT))}
+    names = {t: old.key for old in reversed(rows) for t in old.today_of(sides, _word(written, FORMAT))}
     names |= {today: key for key, part in parts.items() for today in part}
     families = {old.today[0].removesuffix("*"): family_prefix(old.option) for old in rows if old.option.prefix}
 
