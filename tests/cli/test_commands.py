@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from headwater.connectors.registry import CONNECTORS
+from headwater.formats.registry import FORMATS
+
 Invoke = Callable[..., Any]  # tests/cli/conftest.py says what it is
 
 OLD = {"old-kafka", "old-upsert-kafka"}
@@ -159,19 +162,7 @@ def test_topics_need_a_broker(invoke: Invoke, monkeypatch: pytest.MonkeyPatch, t
 def test_options_lists_what_there_is(invoke: Invoke) -> None:
     lines = invoke("options").out.splitlines()
     names = [line.split()[0] for line in lines[1:]]
-    assert {
-        "kafka",
-        "upsert-kafka",
-        "json",
-        "csv",
-        "avro",
-        "raw",
-        "print",
-        "blackhole",
-        "datagen",
-        "session",
-        *OLD,
-    } == set(names)
+    assert set(names) == {*CONNECTORS, *FORMATS, "session", *OLD}
 
 
 @pytest.mark.parametrize(
