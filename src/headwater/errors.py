@@ -6,7 +6,8 @@
     ├── JobError                a running job stopped
     │   ├── BadRecordError      a message could not be decoded; names topic, partition and offset
     │   ├── DataLossError       offsets that the job still needs are gone from the broker
-    │   └── IncompatibleCheckpointError   the checkpoint belongs to another job or another version of it
+    │   ├── IncompatibleCheckpointError   the checkpoint belongs to another job or another version of it
+    │   └── WorkerLostError     a Python worker of Spark ended in the middle of its work; it may pass
     ├── KafkaUnavailableError   the broker cannot be reached or cannot answer; it may pass
     │   └── KafkaRefusedError   the broker said no: login, certificate, permission, no such topic
     └── SetupError       this machine lacks something: Java, jars, a free port
@@ -30,6 +31,7 @@ __all__ = [
     "SetupError",
     "SqlError",
     "ValidationError",
+    "WorkerLostError",
 ]
 
 
@@ -106,6 +108,10 @@ class DataLossError(JobError):
 
 class IncompatibleCheckpointError(JobError):
     """The checkpoint was written by a job this one cannot continue."""
+
+
+class WorkerLostError(JobError):
+    """A Python worker of Spark was killed or crashed. A running job tries again."""
 
 
 class KafkaUnavailableError(HeadwaterError):

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from processes import await_progress, kill_driver, running
 
 from headwater.broker import Broker
 from headwater.runtime.checkpoint import Checkpoint
@@ -22,7 +18,6 @@ from headwater.testing.kafka import Kafka, Record
 
 KILLS = 4
 CHANGES = 12_000
-PATIENCE = 120.0
 
 SCRIPT = """
 SET 'headwater.batch.max-rows' = '400';
@@ -51,17 +46,15 @@ def test_nothing_is_lost_or_wrong_after_kills(
     load = _Load(kafka, topics["orders"])
     load.start()
     for number in range(KILLS):
-        with _running(script, tmp_path / "state", {**topics, "kafka": broker.bootstrap_servers}) as job:
+        with running(script, tmp_path / "state", {**topics, "kafka": broker.bootstrap_servers}) as job:
             wanted = checkpoint.last_commit() + 1 + dice.randrange(3)
-            _await(job, checkpoint, lambda wanted=wanted: checkpoint.last_commit() >= wanted)
+            await_progress(job, checkpoint, lambda wanted=wanted: checkpoint.last_commit() >= wanted)
             time.sleep(dice.random() * 0.7)
             if number % 2:
-                # Python alone: Spark's JVM finds out by itself, in the middle of what it does.
-                job.kill()
-                job.wait()
+                kill_driver(job)
     load.join()
-    with _running(script, tmp_path / "state", {**topics, "kafka": broker.bootstrap_servers}) as job:
-        _await(job, checkpoint, lambda: _read_so_far(checkpoint) >= CHANGES)
+    with running(script, tmp_path / "state", {**topics, "kafka": broker.bootstrap_servers}) as job:
+        await_progress(job, checkpoint, lambda: _read_so_far(checkpoint) >= CHANGES)
         job.terminate()  # not its whole group: Spark's JVM must live until the batch at hand is done
         assert job.wait(60) == 0
     assert _table(kafka, topics["totals"]) == load.recount()
@@ -96,35 +89,6 @@ class _Load(threading.Thread):
         for region, amount in self._alive.values():
             regions.setdefault(region, []).append(amount)
         return {region: (len(a), sum(a), len(set(a))) for region, a in regions.items()}
-
-
-@contextmanager
-def _running(script: Path, state: Path, variables: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """`headwater run` in a process group of its own, which is killed at the end, with Spark's JVM."""
-    command = [sys.executable, "-c", "from headwater.cli import main; main()", "run", str(script)]
-    command += ["--checkpoint", str(state), "--master", "local[2]"]
-    for name, value in variables.items():
-        command += ["--var", f"{name}={value}"]
-    job = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        yield job
-    finally:
-        alive = job.poll() is None
-        if alive:
-            os.killpg(job.pid, signal.SIGKILL)
-        job.wait()
-
-
-def _await(job: subprocess.Popen[bytes], checkpoint: Checkpoint, condition: Callable[[], bool]) -> None:
-    """Patience lasts as long as there is progress."""
-    seen, deadline = -1, 0.0
-    while not condition():
-        done = checkpoint.last_commit()
-        if done > seen:
-            seen, deadline = done, time.monotonic() + PATIENCE
-        assert job.poll() is None, f"the job ended with code {job.returncode}"
-        assert time.monotonic() < deadline, f"the job has made no progress since batch {done}"
-        time.sleep(0.05)
 
 
 def _read_so_far(checkpoint: Checkpoint) -> int:

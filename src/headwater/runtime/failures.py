@@ -24,6 +24,7 @@ from headwater.errors import (
     JobError,
     KafkaRefusedError,
     KafkaUnavailableError,
+    WorkerLostError,
 )
 from headwater.options.secrets import hidden_in
 
@@ -39,6 +40,10 @@ _UNREACHABLE = re.compile(
     r"|No resolvable bootstrap urls|Failed to get records"
 )
 _RAISED = re.compile(r"HEADWATER_RAISED(.+?)(?:\n|SQLSTATE|\Z)")
+_WORKER_LOST = re.compile(
+    r"Python worker (?:exited unexpectedly|failed to connect back)"
+    r"|(?:Connection reset|Broken pipe|EOFException)[^$]*?api\.python\.\w*PythonRunner"
+)
 _LOST = re.compile(r"OffsetOutOfRange|offset.*out of range|Some data may have been lost|failOnDataLoss|KAFKA_DATA_LOSS")
 
 
@@ -64,7 +69,7 @@ def translate(error: BaseException, job: str, options: Sequence[Mapping[str, str
 
 
 def _translated(text: str, job: str) -> HeadwaterError | None:
-    for recognise in (_raised_by_us, _bad_record, _data_loss, _kafka):
+    for recognise in (_raised_by_us, _bad_record, _data_loss, _worker_lost, _kafka):
         found = recognise(text, job)
         if found is not None:
             return found
@@ -73,7 +78,8 @@ def _translated(text: str, job: str) -> HeadwaterError | None:
 
 def is_passing(problem: HeadwaterError) -> bool:
     """May the same batch succeed a little later?"""
-    return isinstance(problem, KafkaUnavailableError) and not isinstance(problem, KafkaRefusedError)
+    passes = isinstance(problem, KafkaUnavailableError | WorkerLostError)
+    return passes and not isinstance(problem, KafkaRefusedError)
 
 
 def _full_text(error: BaseException) -> str:
@@ -93,7 +99,20 @@ def _raised_by_us(text: str, job: str) -> HeadwaterError | None:
     if raised:
         return JobError(f"Job '{job}' failed: {raised[1].strip()}")
     match = re.search(r"headwater\.errors\.(\w+): (.+?)(?:\n\n|\n\tat |\Z)", text, re.DOTALL)
-    return JobError(f"Job '{job}' failed: {match[2].strip()}") if match else None
+    if match is None:
+        return None
+    passing = {kind.__name__: kind for kind in (KafkaUnavailableError, KafkaRefusedError)}
+    return passing.get(match[1], JobError)(f"Job '{job}' failed: {match[2].strip()}")
+
+
+def _worker_lost(text: str, job: str) -> HeadwaterError | None:
+    if not _WORKER_LOST.search(text):
+        return None
+    return WorkerLostError(
+        f"Job '{job}': a Python worker of Spark ended in the middle of a batch.",
+        detail=_about(text, _WORKER_LOST),
+        hint="If it happens again and again, look for what kills it; most often it is a lack of memory.",
+    )
 
 
 def _bad_record(text: str, _job: str) -> HeadwaterError | None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Sent
 
-from headwater.errors import HeadwaterError, JobError, KafkaUnavailableError
+from headwater.errors import HeadwaterError, JobError, KafkaRefusedError, KafkaUnavailableError
 
 __all__ = ["PlainWriter", "Trouble", "plain_writer", "produce", "translated"]
 
@@ -60,7 +60,7 @@ def translated(error: KafkaException, doing: str, trouble: Trouble | None = None
         cause = last
     detail = f"{cause.name()}: {cause.str()}"
     if cause.code() in _REFUSALS:
-        return KafkaUnavailableError(f"The broker refused {doing}.", detail=detail, hint=_REFUSALS[cause.code()])
+        return KafkaRefusedError(f"The broker refused {doing}.", detail=detail, hint=_REFUSALS[cause.code()])
     if cause.code() in _FOR_GOOD:
         return JobError(f"Kafka does not take {doing}.", detail=detail, hint=_FOR_GOOD[cause.code()])
     if last is not None and last is not cause:

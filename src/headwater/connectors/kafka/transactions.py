@@ -11,6 +11,7 @@ The mark is committed in the same transaction as the messages. So a mark says: t
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -101,11 +102,9 @@ class Writer:
 
     def close(self) -> None:
         """Give up what is open, if there is still somebody to tell."""
-        try:
+        with contextlib.suppress(KafkaException):  # there was none, or the next one to open this id settles it
             self._producer.purge()
             self._producer.abort_transaction(CALL_SECONDS)
-        except KafkaException:
-            pass  # there was none, or the next one to open this id settles it
         self._marks.close()
 
     def _call(self, action: Callable[[], T]) -> T:
@@ -116,7 +115,8 @@ class Writer:
                 cause: KafkaError = error.args[0]
                 if cause.code() in _FENCED:
                     raise Fenced(str(cause)) from error
-                self._producer.poll(0)  # lets the client tell its trouble
+                with contextlib.suppress(KafkaException):  # the same once more, if it is fatal
+                    self._producer.poll(0)  # lets the client tell its trouble
                 if attempt + 1 == ATTEMPTS or not (cause.retriable() or cause.code() in _PASSING):
                     raise translated(error, self._what, self._trouble) from error
                 time.sleep(0.05 * 2**attempt)
