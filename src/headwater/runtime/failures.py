@@ -42,7 +42,7 @@ _UNREACHABLE = re.compile(
 _RAISED = re.compile(r"HEADWATER_RAISED(.+?)(?:\n|SQLSTATE|\Z)")
 _WORKER_LOST = re.compile(
     r"Python worker (?:exited unexpectedly|failed to connect back)"
-    r"|(?:Connection reset|Broken pipe|EOFException)[^$]*?api\.python\.\w*PythonRunner"
+    r"|(?:IOException|SocketException|EOFException)[\s\S]{0,4000}?\bapi\.python\."
 )
 _LOST = re.compile(r"OffsetOutOfRange|offset.*out of range|Some data may have been lost|failOnDataLoss|KAFKA_DATA_LOSS")
 

@@ -1,0 +1,107 @@
+"""What a sink makes sure of before it writes, and when it writes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from headwater.broker import Broker
+from headwater.testing import CaseRunner
+from headwater.testing.engine import LocalEngine
+from headwater.testing.faults import Fault
+from headwater.testing.kafka import Kafka, Record
+from headwater.testing.settle import NotSettled, await_failure, settle
+
+ONCE = """
+CREATE TABLE source (id INT, who STRING) WITH ('connector' = 'kafka', 'topic' = '${source}', 'format' = 'csv',
+  'properties.bootstrap.servers' = '${kafka}', 'scan.startup.mode' = 'earliest-offset');
+CREATE TABLE sink (id INT, who STRING) WITH ('connector' = 'kafka', 'topic' = '${sink}', 'format' = 'csv',
+  'properties.bootstrap.servers' = '${kafka}', 'sink.delivery-guarantee' = 'exactly-once'%s);
+INSERT INTO sink SELECT id, %s FROM source;
+"""
+HELD_BACK = """
+CREATE TABLE source (who STRING) WITH ('connector' = 'kafka', 'topic' = '${source}', 'format' = 'csv',
+  'properties.bootstrap.servers' = '${kafka}', 'scan.startup.mode' = 'earliest-offset');
+CREATE TABLE sink (who STRING, n BIGINT, PRIMARY KEY (who) NOT ENFORCED) WITH ('connector' = 'upsert-kafka',
+  'topic' = '${sink}', 'properties.bootstrap.servers' = '${kafka}', 'key.format' = 'raw', 'value.format' = 'csv',
+  'sink.buffer-flush.max-rows' = '3', 'sink.buffer-flush.interval' = '1 h');
+INSERT INTO sink SELECT who, COUNT(*) FROM source GROUP BY who;
+"""
+SECONDS = 120.0
+
+
+class Stage:
+    """Two topics, and engines on one checkpoint."""
+
+    def __init__(self, broker: Broker, runner: CaseRunner, names: dict[str, str], place: Path) -> None:
+        self.kafka = Kafka(broker.bootstrap_servers)
+        self.topics = dict.fromkeys(names.values(), 1)
+        self.kafka.create(self.topics)
+        self._names = names
+        self._make = lambda: LocalEngine(runner.spark, str(place), {**names, "kafka": broker.bootstrap_servers})
+
+    def engine(self, script: str) -> LocalEngine:
+        engine = self._make()
+        engine.run(script, "script")
+        return engine
+
+    def produce(self, *values: str) -> None:
+        self.kafka.produce([Record(self._names["source"], None, value.encode()) for value in values])
+
+    def written(self) -> list[bytes | None]:
+        topic = self._names["sink"]
+        end = self.kafka.ends({topic: 1})[topic, 0]
+        return [record.value for record in self.kafka.read(topic, {}, {0: end})]
+
+    def settle(self, engine: LocalEngine) -> None:
+        settle(engine, self.kafka, self.topics, SECONDS)
+
+
+@pytest.fixture
+def stage(broker: Broker, case_runner: CaseRunner, unique_topic: Callable[[str], str], tmp_path: Path) -> Stage:
+    return Stage(broker, case_runner, {"source": unique_topic("source"), "sink": unique_topic("sink")}, tmp_path)
+
+
+def test_a_batch_that_is_half_done_is_finished_only_by_the_same_query(stage: Stage) -> None:
+    engine = stage.engine(ONCE % ("", "who"))
+    stage.settle(engine)
+    engine.crash_next(Fault.UNCOMMITTED)
+    stage.produce("1,ann", "2,bob")
+    assert await_failure(engine, SECONDS).crashed
+    engine.stop()
+    changed = stage.engine(ONCE % ("", "UPPER(who)"))
+    assert "was written in part by another query." in await_failure(changed, SECONDS).error
+    changed.stop()
+    same = stage.engine(ONCE % ("", "who"))
+    stage.settle(same)
+    same.stop()
+    assert sorted(map(str, stage.written())) == ["b'1,ann'", "b'2,bob'"]
+    after = stage.engine(ONCE % ("", "UPPER(who)"))
+    stage.produce("3,carol")
+    stage.settle(after)
+    after.stop()
+    assert stage.written()[-1] == b"3,CAROL"
+
+
+def test_a_transaction_must_not_take_longer_than_the_broker_allows(stage: Stage) -> None:
+    engine = stage.engine(ONCE % (", 'properties.transaction.timeout.ms' = '3600000'", "who"))
+    error = await_failure(engine, SECONDS).error
+    assert "'properties.transaction.timeout.ms' of table 'sink' is more than the broker allows." in error
+    assert "Asked for: 3600000 ms. The broker's 'transaction.max.timeout.ms': 900000 ms." in error
+    engine.stop()
+
+
+def test_changes_are_held_back_until_enough_of_them_wait(stage: Stage) -> None:
+    engine = stage.engine(HELD_BACK)
+    stage.produce("ann")
+    time.sleep(1)  # enough for a batch, if one were to be made of it
+    stage.produce("ann", "ann")
+    stage.settle(engine)
+    stage.produce("bob")
+    with pytest.raises(NotSettled):
+        settle(engine, stage.kafka, stage.topics, 1)
+    engine.stop()
+    assert stage.written() == [b"ann,3"]
