@@ -23,11 +23,11 @@ from headwater.broker import Broker
 from headwater.runtime.checkpoint import Checkpoint
 from headwater.testing.kafka import Kafka
 
-KILLS = int(os.environ.get("HEADWATER_KILLS", "3"))
-ROWS = int(os.environ.get("HEADWATER_ROWS", "60000"))
+KILLS = int(os.environ.get("HEADWATER_KILLS", "2"))
+ROWS = int(os.environ.get("HEADWATER_ROWS", "40000"))
 BATCHES = KILLS * 5
 PARTITIONS = 3
-WAYS = (kill_all, kill_driver, kill_workers)
+WAYS = (kill_workers, kill_driver, kill_all)
 
 SCRIPT = """
 SET 'headwater.batch.max-rows' = '${rows}';
