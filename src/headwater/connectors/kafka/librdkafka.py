@@ -63,6 +63,7 @@ _ELSEWHERE = frozenset(
         "auto.commit.interval.ms",
         "auto.offset.reset",
         "check.crcs",
+        "commit.offsets.on.checkpoint",
         "default.api.timeout.ms",
         "enable.auto.commit",
         "exclude.internal.topics",

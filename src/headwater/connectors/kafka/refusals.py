@@ -19,8 +19,9 @@ class UnknownTopicError(KafkaRefusedError):
 
     @staticmethod
     def of(topic: str, servers: str) -> UnknownTopicError:
-        meaning = MEANINGS["UnknownTopicOrPartitionException"]
-        return UnknownTopicError(meaning.fact.format(about=topic, servers=servers), hint=meaning.hint)
+        name = "UnknownTopicOrPartitionException"
+        fact = MEANINGS[name].fact.format(about=topic, servers=servers)
+        return UnknownTopicError(fact, detail=name, hint=MEANINGS[name].hint)
 
 
 @dataclass(frozen=True)

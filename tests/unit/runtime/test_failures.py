@@ -1,0 +1,93 @@
+"""What exceptions of Spark and Kafka become: who is refused is told apart from who has to wait, and secrets are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from headwater.connectors.kafka.refusals import UnknownTopicError, client_error
+from headwater.errors import DataLossError, HeadwaterError, JobError, KafkaRefusedError, KafkaUnavailableError
+from headwater.options.secrets import hidden_in
+from headwater.runtime.failures import is_passing, translate
+
+JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="ann" password="pa\\"ss word";'
+OPTIONS = {
+    "properties.sasl.jaas.config": JAAS,
+    "properties.ssl.key.password": "key-word",
+    "properties.client.id": "ann-client",
+}
+
+
+def translated(text: str) -> HeadwaterError:
+    return translate(RuntimeError(text), "j", [OPTIONS])
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "fact"),
+    [
+        ("org.apache.kafka.common.errors.SaslAuthenticationException: no", KafkaRefusedError, "refused the login"),
+        ("…TimeoutException: x\nCaused by: SslAuthenticationException: y", KafkaRefusedError, "TLS handshake"),
+        (
+            "TopicAuthorizationException: Not authorized to access topics: [x]",
+            KafkaRefusedError,
+            "not allowed to use a",
+        ),
+        ("UnknownTopicOrPartitionException: This server does not", KafkaRefusedError, "does not exist (any more)"),
+        ("TimeoutException: Topic x not present in metadata after 60000 ms.", KafkaUnavailableError, "does not answer"),
+        ("KafkaException: wrapped\nCaused by: NetworkException: gone", KafkaUnavailableError, "does not answer"),
+        (
+            "headwater.errors.KafkaUnavailableError: The broker does not answer.",
+            KafkaUnavailableError,
+            "does not answer",
+        ),
+        ("headwater.errors.KafkaRefusedError: The broker refused it.", KafkaRefusedError, "The broker refused it."),
+        ("headwater.errors.JobError: A batch is odd.", JobError, "A batch is odd."),
+        ("OffsetOutOfRangeException: Fetch position is out of range", DataLossError, "needs messages"),
+        ("something else", JobError, "failed while computing a batch"),
+    ],
+)
+def test_what_a_failure_is(text: str, kind: type[HeadwaterError], fact: str) -> None:
+    error = translated(text)
+    assert type(error) is kind
+    assert fact in error.fact
+    assert is_passing(error) is (kind is KafkaUnavailableError)
+
+
+def test_secrets_are_taken_out_of_what_clients_say() -> None:
+    said = f"bad config {JAAS} with 'key-word' of ann-client, and pa\\\"ss word alone"
+    for text in (str(translated(said)), str(translated(f"TimeoutException: {said}")), hidden_in(said, OPTIONS)):
+        assert "key-word" not in text
+        assert "ss word" not in text
+        assert "ann-client" in text
+
+
+@pytest.mark.parametrize(
+    ("chain", "kind", "texts"),
+    [
+        (
+            [
+                ("ExecutionException", "e"),
+                ("SslAuthenticationException", "failed"),
+                ("CertificateException", "expired"),
+            ],
+            KafkaRefusedError,
+            ["TLS handshake with 'h:1'", "CertificateException: expired", "'properties.ssl.truststore.location'"],
+        ),
+        (
+            [("ExecutionException", "e"), ("TimeoutException", "late")],
+            KafkaUnavailableError,
+            ["No Kafka broker answers at 'h:1'", "'properties.security.protocol'"],
+        ),
+        (
+            [("TimeoutException", "late"), ("SaslAuthenticationException", "no")],
+            KafkaRefusedError,
+            ["refused the login", "'properties.sasl.jaas.config'"],
+        ),
+        ([("UnknownTopicOrPartitionException", "x")], UnknownTopicError, ["Topic 't' does not exist at 'h:1'"]),
+        ([("StrangeException", "odd")], KafkaUnavailableError, ["about 't'", "StrangeException: odd"]),
+    ],
+)
+def test_what_the_client_means(chain: list[tuple[str, str]], kind: type[HeadwaterError], texts: list[str]) -> None:
+    error = client_error(chain, "t", "h:1")
+    assert type(error) is kind
+    for text in texts:
+        assert text in str(error)
