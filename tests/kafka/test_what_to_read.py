@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from decimal import Decimal
 
 from kafka_lab import Lab
@@ -21,8 +21,8 @@ def test_metadata_is_cast_to_the_declared_type(lab: Lab) -> None:
         "p STRING METADATA FROM 'partition' VIRTUAL": "0",
         "o DECIMAL(10, 2) METADATA FROM 'offset' VIRTUAL": Decimal("0.00"),
         "t STRING METADATA FROM 'timestamp' VIRTUAL": "2024-01-01 00:00:00.120",
-        "ts TIMESTAMP(3) METADATA FROM 'timestamp' VIRTUAL": datetime.datetime(2024, 1, 1, 0, 0, 0, 120_000),
-        "d DATE METADATA FROM 'timestamp' VIRTUAL": datetime.date(2024, 1, 1),
+        "ts TIMESTAMP(3) METADATA FROM 'timestamp' VIRTUAL": dt.datetime.fromisoformat("2024-01-01 00:00:00.120"),
+        "d DATE METADATA FROM 'timestamp' VIRTUAL": dt.date(2024, 1, 1),
         "h MAP<STRING, STRING> METADATA FROM 'headers' VIRTUAL": {"a": "3", "b": "2"},
         "l ARRAY<ROW<k STRING, v STRING>> METADATA FROM 'header-list' VIRTUAL": [("a", "1"), ("b", "2"), ("a", "3")],
         "e INT METADATA FROM 'leader-epoch' VIRTUAL": None,

@@ -18,8 +18,8 @@ from headwater.testing import CaseRunner
 from headwater.testing.kafka import Kafka, Record
 
 PATIENCE = 150.0
-OUTAGE_SECONDS = 10.0
-ROWS = 6_000
+OUTAGE_SECONDS = 6.0
+ROWS = 3_000
 
 SCRIPT = """
 SET 'headwater.batch.max-rows' = '300';

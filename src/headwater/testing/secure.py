@@ -30,7 +30,8 @@ _HASHING = 4096
 
 @dataclass(frozen=True)
 class SecureBroker:
-    """`broker` is the door for the test. `trust` and `trust_pem` know the certificate, `other_trust` does not."""
+    """`broker` is the door for the test. `trust` and `trust_pem` know who signed the certificate, `other_trust` does
+    not."""
 
     broker: Broker
     servers: str
@@ -123,23 +124,19 @@ def start_secure_broker(directory: Path, plain_user: str, plain_password: str) -
 
 
 def _make_stores(directory: Path) -> None:
-    """Certificates that vouch for themselves, and stores that trust them."""
-    valid = ["-validity", "2"]
-    for name, validity in {
-        "broker": valid,
-        "expired": ["-startdate", "-400d", "-validity", "35"],
-        "other": valid,
-    }.items():
+    """One authority has signed the broker's certificate and the expired one. `other-trust` knows only the latter."""
+    made = _store(directory / "made.p12")
+    _keytool("-genkeypair", "-alias", "authority", "-dname", "CN=authority", "-ext", "bc:c", "-keyalg", "EC", *made)
+    for name, validity in {"broker": ["-validity", "2"], "expired": ["-startdate", "-400d", "-validity", "35"]}.items():
         subject = ["-alias", name, "-dname", f"CN={name}", "-ext", "san=ip:127.0.0.1", "-keyalg", "EC"]
-        _keytool("-genkeypair", *subject, *validity, *_store(directory / f"{name}.p12"))
-        pem = directory / f"{name}.pem"
-        _keytool("-exportcert", "-rfc", "-alias", name, "-file", str(pem), *_store(directory / f"{name}.p12"))
-    for store, trusted in {"trust": ["broker", "expired"], "other-trust": ["other"]}.items():
-        for name in trusted:
-            source = ["-file", str(directory / f"{name}.pem"), "-alias", name, "-noprompt"]
-            _keytool("-importcert", *source, *_store(directory / f"{store}.p12"))
-    pems = [(directory / f"{name}.pem").read_text(encoding="ascii") for name in ("broker", "expired")]
-    (directory / "trust.pem").write_text("".join(pems), encoding="ascii")
+        _keytool("-genkeypair", *subject, *validity, "-signer", "authority", *made)
+        source = ["-srckeystore", str(directory / "made.p12"), "-srcalias", name, "-srcstorepass", STORE_PASSWORD]
+        target = ["-destkeystore", str(directory / f"{name}.p12"), "-deststoretype", "PKCS12"]
+        _keytool("-importkeystore", *source, *target, "-deststorepass", STORE_PASSWORD)
+    for store, name in {"trust": "authority", "other-trust": "expired"}.items():
+        pem = str(directory / f"{store}.pem")
+        _keytool("-exportcert", "-rfc", "-alias", name, "-file", pem, *made)
+        _keytool("-importcert", "-file", pem, "-alias", name, "-noprompt", *_store(directory / f"{store}.p12"))
 
 
 def _store(path: Path) -> list[str]:
