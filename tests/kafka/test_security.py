@@ -36,7 +36,9 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureBroker]:
         broker.allow(user, ResourceType.GROUP, ["readers", "once"], AclOperation.READ)
         broker.allow(user, ResourceType.TRANSACTIONAL_ID, ["once"], AclOperation.WRITE, AclOperation.DESCRIBE)
     kafka = Kafka(broker.broker.bootstrap_servers)
-    kafka.create({"in": 2, "out-scram": 1, "out-plain": 1, "out-once": 1, "out-shown": 1, "denied": 1})
+    kafka.create(
+        {"in": 2, "out-scram": 1, "out-plain": 1, "out-once": 1, "out-shown": 1, "out-shown-once": 1, "denied": 1}
+    )
     kafka.produce(Record("in", None, b'{"who":"%s","n":%d}' % (b"xyz"[n % 3 : n % 3 + 1], n)) for n in range(30))
     kafka.close()
     yield broker
@@ -153,7 +155,11 @@ def test_no_secret_is_shown_anywhere(secure: SecureBroker, tmp_path: Path) -> No
     events, state, program = tmp_path / "events", tmp_path / "state", tmp_path / "shown.sql"
     events.mkdir()
     text = script("out-shown", secure.properties("ann", PASSWORD))
-    program.write_text(f"{text}\nSHOW CREATE TABLE totals;\nEXPLAIN {text[text.index('INSERT') :]}", encoding="utf-8")
+    once = "'topic' = 'out-shown-once', 'sink.delivery-guarantee' = 'exactly-once'"
+    once += ", 'sink.transactional-id-prefix' = 'once'"
+    insert = text[text.index("INSERT") :]
+    text += f"\nCREATE TABLE once WITH ({once}) LIKE totals (OVERWRITING OPTIONS);\n{insert.replace('totals', 'once')}"
+    program.write_text(f"{text}\nSHOW CREATE TABLE totals;\nEXPLAIN {insert}", encoding="utf-8")
     command = [sys.executable, "-c", "from headwater.cli import main; main()", "run", str(program), "--checkpoint"]
     command += [str(state), "--master", "local[2]", "--conf", "spark.eventLog.enabled=true"]
     command += ["--conf", f"spark.eventLog.dir={events.as_uri()}", "--conf", "spark.ui.enabled=false"]
@@ -161,11 +167,11 @@ def test_no_secret_is_shown_anywhere(secure: SecureBroker, tmp_path: Path) -> No
     talkative = {**os.environ, "HEADWATER_DEBUG": "1", "HEADWATER_SPARK_LOG": "INFO"}
     done = subprocess.run(command, env=talkative, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert totals(secure, "out-shown") == EXPECTED
+    assert totals(secure, "out-shown") == totals(secure, "out-shown-once") == EXPECTED
     written = [done.stdout, done.stderr]
     written += [file.read_bytes().decode(errors="replace") for file in tmp_path.rglob("*") if file.is_file()]
     shown = [part for part in written if part != program.read_text(encoding="utf-8")]
     assert "'properties.sasl.jaas.config' = '******'" in done.stdout
-    assert any("SaveIntoDataSourceCommand" in part for part in shown), "the event log has what the web page shows"
+    assert any("SparkListenerSQLExecutionStart" in part for part in shown), "it has what the web page shows"
     for secret in (PASSWORD, STORE_PASSWORD):
         assert [part[max(0, (at := part.find(secret)) - 200) : at + 50] for part in shown if secret in part] == []

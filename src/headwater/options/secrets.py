@@ -36,9 +36,10 @@ _HARMLESS = ("token.endpoint.url", "token.endpoint.uri", "credentials.source", "
 
 # The same judgement for whoever takes a regular expression (Java's or Python's) to find keys.
 SECRET_KEYS = "(?i)" + "|".join(re.escape(word) for word in _WORDS)
-# What is secret inside a JAAS line.
-_JAAS_VALUE = re.compile(
-    r"""(?:password|secret|token)\w*\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s;"']+))""", re.IGNORECASE
+# A JAAS line: its words, and the user's name, which is none of its secrets. A message about it may quote any word.
+_JAAS_WORD = re.compile(r"""[^\s;="']+|"(?:[^"\\]|\\.)*"|'[^']*'""")
+_JAAS_KNOWN = re.compile(
+    r"""\busername\s*=\s*("[^"]*"|'[^']*'|[^\s;]+)|\b(username|password|required|[\w.]+LoginModule)\b"""
 )
 
 
@@ -55,7 +56,12 @@ def masked(options: Mapping[str, str]) -> dict[str, str]:
 def hidden_in(text: str, options: Mapping[str, str]) -> str:
     """The text without the secret values of `options`, whoever wrote them into it."""
     values = {value for key, value in options.items() if is_secret(key)}
-    values |= {found for value in values for match in _JAAS_VALUE.finditer(value) for found in match.groups() if found}
+    values |= {word for key in options if "jaas" in key.lower() for word in _jaas_words(options[key])}
     for value in sorted((v for v in values if len(v) > 2), key=len, reverse=True):  # shorter ones are in every text
         text = text.replace(value, MASK)
     return text
+
+
+def _jaas_words(line: str) -> set[str]:
+    known = {group for match in _JAAS_KNOWN.finditer(line) for group in match.groups() if group}
+    return {word.strip("\"'") for word in _JAAS_WORD.findall(line) if word not in known}

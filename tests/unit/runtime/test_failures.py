@@ -60,6 +60,12 @@ def test_secrets_are_taken_out_of_what_clients_say() -> None:
         assert "ann-client" in text
 
 
+def test_any_word_of_a_malformed_login_may_be_the_password() -> None:
+    line = {"properties.sasl.jaas.config": "PlainLoginModule ann-s3cret required username=orders password 'other one'"}
+    said = "Invalid control flag 'ann-s3cret' or other one, required by PlainLoginModule for orders"
+    assert hidden_in(said, line) == "Invalid control flag '******' or ******, required by PlainLoginModule for orders"
+
+
 @pytest.mark.parametrize(
     ("chain", "kind", "texts"),
     [
