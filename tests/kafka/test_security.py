@@ -94,6 +94,7 @@ def test_the_right_password_works_from_end_to_end(
     session.sql(script(sink, properties, more))
     session.wait()
     assert totals(secure, sink) == EXPECTED
+    assert session.jobs[0].progress().rows_out == len(EXPECTED)
     assert [w for w in session.jobs[0].progress().warnings if "not compacted" not in w] == []
     session.close()
 

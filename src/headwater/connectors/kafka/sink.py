@@ -28,6 +28,7 @@ from headwater.connectors.kafka.produce import plain_writer
 from headwater.connectors.kafka.topics import SinkTopics
 from headwater.connectors.kafka.transactions import Transactions, Writer, write_once
 from headwater.errors import IncompatibleCheckpointError
+from headwater.options.secrets import is_secret
 from headwater.runtime.keyed import _keep_zip_directories
 
 __all__ = ["KafkaSink"]
@@ -126,21 +127,32 @@ class KafkaSink(Sink):
         return with_built_in(sent, self._partitioner, self._counts, batch)
 
     def _write_by_spark(self, sent: DataFrame) -> int:
-        session = self._context.spark
+        """Spark's newer way of writing is quicker for small batches and tells how many rows it wrote, but it shows all
+        options on Spark's web page. The older way masks them; there, what has been written is seen by the topics."""
+        if any(is_secret(key) for key in self._properties):
+            before = self._length()
+            self._save(sent, "kafka")
+            return self._length() - before
         written = Observation()
-        counted = sent.observe(written, F.count(F.lit(1)).alias("rows"))
+        self._save(sent.observe(written, F.count(F.lit(1)).alias("rows")), "")
+        return int(written.get["rows"])
+
+    def _save(self, sent: DataFrame, older_ways: str) -> None:
+        session = self._context.spark
         options = writer_options({**self._acks(), **self._properties})
-        writer = counted.write.format("kafka").options(**options).mode("append")
+        writer = sent.write.format("kafka").options(**options).mode("append")
         if "topic" not in sent.columns:
             writer = writer.option("topic", self._topic)
         before = session.conf.get(_V1_SOURCES)
-        # Only Spark's newer way of writing tells how many rows it wrote; it is quicker for small batches, too.
-        session.conf.set(_V1_SOURCES, "")
+        session.conf.set(_V1_SOURCES, older_ways)
         try:
             writer.save()
         finally:
             session.conf.set(_V1_SOURCES, before or "")
-        return int(written.get["rows"])
+
+    def _length(self) -> int:
+        """How many messages the topics have ever got."""
+        return sum(self._topics.latest([(topic, p) for topic, n in self._counts.items() for p in range(n)]).values())
 
     def _acks(self) -> dict[str, str]:
         """'none' does not wait for replicas."""
