@@ -93,7 +93,8 @@ def _cells(reading: Reading, wide: bool) -> list[RenderableType]:
     p = reading.progress
     lag = Text(count(p.lag), "yellow" if p.lag and not reading.ended else "")
     cells: list[RenderableType] = [Text(p.name, "bold"), status_text(p.status)]
-    cells += [count(p.rows_in), rate(reading.rate_in), count(p.rows_out), rate(reading.rate_out), lag]
+    read = f"{count(p.rows_in)} ({count(p.bad_records)} bad)" if p.bad_records else count(p.rows_in)
+    cells += [read, rate(reading.rate_in), count(p.rows_out), rate(reading.rate_out), lag]
     cells.append(seconds(p.batch_seconds))
     if wide:
         cells.append(count(p.batches))

@@ -89,7 +89,8 @@ def _facts(reading: Reading) -> str:
     out = "" if p.rows_out is None else f"  out {count(p.rows_out)} ({rate(reading.rate_out)}/s)"
     state = f"  state {count(p.state_rows)}" if p.state_rows else ""
     batch = f"batch {seconds(p.batch_seconds)}"
-    return f"in {count(p.rows_in)} ({rate(reading.rate_in)}/s){out}  lag {count(p.lag)}  {batch}{state}"
+    bad = f"  bad {count(p.bad_records)}" if p.bad_records else ""
+    return f"in {count(p.rows_in)} ({rate(reading.rate_in)}/s){out}{bad}  lag {count(p.lag)}  {batch}{state}"
 
 
 def summary_lines(readings: Sequence[Reading]) -> list[str]:
@@ -102,5 +103,6 @@ def _summary(reading: Reading) -> tuple[str, ...]:
     out = "" if p.rows_out is None else f", {count(p.rows_out)} out"
     batches = "1 batch" if p.batches == 1 else f"{count(p.batches)} batches"
     state = f", {count(p.state_rows)} rows of state" if p.state_rows else ""
-    done = f"{count(p.rows_in)} rows in{out}, {batches}{state}, {seconds(reading.age)}"
+    bad = f", {count(p.bad_records)} bad" if p.bad_records else ""
+    done = f"{count(p.rows_in)} rows in{bad}{out}, {batches}{state}, {seconds(reading.age)}"
     return (p.name, p.status, done if p.batches else "nothing to do" if p.status == "finished" else "no batch done")

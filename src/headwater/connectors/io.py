@@ -60,6 +60,11 @@ class Source(Protocol):
         """The rows in between: `columns` and, for a changelog source, its kind and order columns."""
         ...
 
+    def settle(self, start: Position, end: Position, columns: Sequence[str]) -> int:
+        """What was read in between has been computed and written, but not committed yet. Answers how many messages
+        could not be read and were left out."""
+        ...
+
     def lag(self, position: Position) -> int:
         """How many rows (or messages) lie beyond `position` as of the last look."""
         ...

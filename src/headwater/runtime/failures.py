@@ -121,11 +121,13 @@ def _bad_record(text: str, _job: str) -> HeadwaterError | None:
         return None
     content, _ = json.JSONDecoder().raw_decode(text[start + len(BAD_RECORD) :].lstrip())
     where = f"topic '{content['topic']}', partition {content['partition']}, offset {content['offset']}"
-    shown = content.get("payload", "")
+    shown, option = content.get("payload", ""), content["option"]
+    lenient = f" '{option}' = 'true' skips what cannot be read." if option else ""
     return BadRecordError(
         f"A message of table '{content['table']}' could not be decoded as {content['format']}: {where}.",
         detail=f"{content['problem']}\nMessage: {_printable(shown)}",
-        hint=f"Correct the producer or the table's columns; '{content['option']}' = 'true' skips what cannot be read.",
+        hint="Correct the producer or the table's columns, or set 'scan.bad-records' to 'skip' or 'dead-letter'."
+        f"{lenient}",
     )
 
 

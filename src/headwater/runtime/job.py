@@ -60,6 +60,7 @@ class Progress:
     batches: int = 0
     rows_in: int = 0
     rows_out: int | None = None
+    bad_records: int = 0
     lag: int = 0
     batch_seconds: float = 0.0
     rows_per_second: float = 0.0
@@ -275,21 +276,24 @@ class _Loop:
         began = self.wrote_at = time.monotonic()
         if self.job.checkpoint.intent(batch) is None:
             self.job.checkpoint.intend(batch, intent)  # 1
-        written = self._patiently(lambda: self._compute(batch, intent))  # 2
+        written, bad = self._patiently(lambda: self._compute(batch, intent))  # 2
         rows = _rows(intent)
-        self.job.checkpoint.commit(batch, {"rows": rows, "written": written})  # 3
+        self.job.checkpoint.commit(batch, {"rows": rows, "written": written, "bad": bad})  # 3
         for source, end in zip(self.sources, intent.end, strict=True):  # 4
             source.done(end)
-        self._account(batch, intent, rows, written, time.monotonic() - began)
+        self._account(batch, intent, _Counts(rows, written, bad), time.monotonic() - began)
 
-    def _compute(self, batch: int, intent: Intent) -> int | None:
+    def _compute(self, batch: int, intent: Intent) -> tuple[int | None, int]:
+        """How many rows were written, and how many messages could not be read."""
         frames = {
             id(scan): source.read(start, end, scan.names)
             for scan, source, start, end in zip(self.scans, self.sources, intent.start, intent.end, strict=True)
         }
         settings = self.job.settings
         around = Batch(batch, uuid.uuid4().hex, settings.partitions, frames, self.job.checkpoint.state_location)
-        return self.sink.write(lower(self.job.plan, around), batch)
+        written = self.sink.write(lower(self.job.plan, around), batch)
+        ranges = zip(self.scans, self.sources, intent.start, intent.end, strict=True)
+        return written, sum(source.settle(start, end, scan.names) for scan, source, start, end in ranges)
 
     def _patiently(self, action: Callable[[], T]) -> T:
         """Try again, with growing pauses, while the trouble may pass by itself (a broker that restarts)."""
@@ -312,21 +316,31 @@ class _Loop:
         """No broker has answered yet: wrong settings are likelier than a passing fault, so fail at once."""
         return self.job._progress.status == "starting" and not self.job.checkpoint.last_commit()
 
-    def _account(self, batch: int, intent: Intent, rows: int, written: int | None, seconds: float) -> None:
-        before = self.job._progress
-        rows_in = before.rows_in + rows
+    def _account(self, batch: int, intent: Intent, counts: _Counts, seconds: float) -> None:
+        before, written = self.job._progress, counts.written
+        rows_in = before.rows_in + counts.rows
         out = before.rows_out if written is None else (before.rows_out or 0) + written
         self.job._report(
             batches=before.batches + 1,
             rows_in=rows_in,
             rows_out=out,
+            bad_records=before.bad_records + counts.bad,
             lag=sum(s.lag(e) for s, e in zip(self.sources, intent.end, strict=True)),
             batch_seconds=seconds,
-            rows_per_second=rows / seconds if seconds else 0.0,
+            rows_per_second=counts.rows / seconds if seconds else 0.0,
             positions=tuple(intent.end),
             warnings=tuple(self.warnings),
             note="",
         )
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """Of one batch: messages or rows read, rows written if that is known, messages that could not be read."""
+
+    rows: int
+    written: int | None
+    bad: int
 
 
 def _rows(intent: Intent) -> int:

@@ -7,7 +7,8 @@ that into a BadRecordError.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from pyspark.sql import DataFrame
@@ -25,7 +26,9 @@ from headwater.runtime.keyed import stateless
 from headwater.sql.functions.casts import convert
 from headwater.sql.statements import MetadataColumn
 
-__all__ = ["decode"]
+__all__ = ["PROBLEM", "Watch", "bad_messages", "decode"]
+
+PROBLEM = "__problem"
 
 # SQL of each metadata key over the columns of Spark's Kafka source.
 _METADATA = {
@@ -42,18 +45,25 @@ _METADATA = {
 }
 
 
-def decode(raw: DataFrame, table: Table, columns: Sequence[str]) -> DataFrame:
-    """The wanted columns and, for a changelog source, its kind and where each message stood."""
+Watch = Callable[[DataFrame, str], DataFrame]
+"""Sees messages before the bad ones are left out: those for which the predicate is true."""
+
+
+def decode(raw: DataFrame, table: Table, columns: Sequence[str], watch: Watch | None = None) -> DataFrame:
+    """The wanted columns and, for a changelog source, its kind and where each message stood. A bad message raises, or
+    with `watch` is left out."""
     layout = message_layout(table)
     upserts = table.connector.reads_upserts
-    if upserts:
+    sides = _sides(layout, columns, upserts)
+    late = upserts and (watch is not None or any(side.options.get("ignore-parse-errors") for side in sides))
+    if upserts and not late:
         raw = _without_superseded(raw)
-    sides = [s for s in (layout.key, layout.value) if s is not None and _used(s, layout, columns, upserts)]
     raw = _without_empty_sides(raw, layout, sides, upserts)
     for side in sides:
-        raw = _decoded(raw, table, layout, side, columns, upserts)
+        raw = _decoded(raw, _Side(table, layout, side, columns), watch)
+    if late:  # a message that gives no row supersedes none
+        raw = _without_superseded(raw)
     metadata = {c.name: c for c in table.metadata_columns}
-    changes = isinstance(layout.value.format, ChangelogFormat)
     selected = []
     for name in columns:
         if name in metadata:
@@ -63,11 +73,30 @@ def decode(raw: DataFrame, table: Table, columns: Sequence[str]) -> DataFrame:
         selected.append(f"{sql} AS {_quoted(name)}")
     if upserts:
         selected.append(f"CAST(IF(value IS NULL, {DELETE}, {INSERT}) AS TINYINT) AS {KIND}")
+    changes = isinstance(layout.value.format, ChangelogFormat)
     if changes:
         selected += [KIND, POSITION]
     if upserts or changes:
         selected += [f"timestamp AS {ORDER}", f"{_place(table)} AS {PARTITION}", f"offset AS {OFFSET}"]
     return raw.selectExpr(*selected)
+
+
+def bad_messages(raw: DataFrame, table: Table, columns: Sequence[str]) -> DataFrame:
+    """The messages that `decode` leaves out because they are bad, whole, with what is wrong as PROBLEM."""
+    layout, kept = message_layout(table), [_quoted(c) for c in raw.columns]
+    found = raw
+    problems = []
+    for side in (_Side(table, layout, s, columns) for s in _sides(layout, columns, table.connector.reads_upserts)):
+        decoder = side.decoder()
+        if decoder.error is not None:
+            problem = f"IF({_is_bad(decoder, side)}, {decoder.error}, NULL)"
+            problems.append(f"{_literal(side.format)} || ': ' || {_quoted(f'__bad_{side.payload}')}")
+            found = _parsed(found, decoder, side.payload).selectExpr(
+                *(_quoted(c) for c in found.columns), f"{problem} AS {_quoted(f'__bad_{side.payload}')}"
+            )
+    if not problems:
+        return raw.where("false").selectExpr(*kept, f"CAST(NULL AS STRING) AS {PROBLEM}")
+    return found.selectExpr(*kept, f"coalesce({', '.join(problems)}) AS {PROBLEM}").where(f"{PROBLEM} IS NOT NULL")
 
 
 def _metadata_sql(column: MetadataColumn, table: Table) -> str:
@@ -101,44 +130,90 @@ def _without_superseded(raw: DataFrame) -> DataFrame:
     return raw.mapInArrow(stateless(step, to_arrow_schema(raw.schema)), raw.schema)
 
 
+def _sides(layout: MessageLayout, columns: Sequence[str], upserts: bool) -> list[MessageSide]:
+    """Those that must be decoded for these columns."""
+    return [s for s in (layout.key, layout.value) if s is not None and _used(s, layout, columns, upserts)]
+
+
 def _used(side: MessageSide, layout: MessageLayout, columns: Sequence[str], upserts: bool) -> bool:
     if side is layout.key:
         return any(name in side.columns and (upserts or name not in layout.value.columns) for name in columns)
     return any(name in side.columns for name in columns) or layout.key is None or not side.format.insert_only
 
 
-def _decoded(
-    raw: DataFrame, table: Table, layout: MessageLayout, side: MessageSide, columns: Sequence[str], upserts: bool
-) -> DataFrame:
+@dataclass(frozen=True)
+class _Side:
+    """One side of a table's messages, and what a query wants of it."""
+
+    table: Table
+    layout: MessageLayout
+    side: MessageSide
+    columns: Sequence[str]
+
+    @property
+    def payload(self) -> str:
+        return "key" if self.side is self.layout.key else "value"
+
+    @property
+    def optional(self) -> bool:
+        """A null value is a delete in a changelog, and nothing to decode."""
+        return self.payload == "value" and self.table.connector.reads_upserts
+
+    @property
+    def format(self) -> str:
+        return f"{self.side.format.identifier} ({self.payload})"
+
+    @property
+    def wanted(self) -> list[str]:
+        return [c for c in self.side.columns if c in self.columns] or [self.side.columns[0]]
+
+    @property
+    def metadata(self) -> list[str]:
+        return _format_metadata(self.table, self.columns) if self.payload == "value" else []
+
+    def decoder(self) -> Decoder:
+        side, alias, fields = self.side, f"__{self.payload}", [self.side.field_of(c).name for c in self.wanted]
+        if isinstance(side.format, ChangelogFormat):
+            return side.format.change_decoder(self.payload, alias, side.fields, fields, self.metadata, side.options)
+        return side.format.decoder(self.payload, alias, side.fields, fields, side.options)
+
+
+def _decoded(raw: DataFrame, side: _Side, watch: Watch | None) -> DataFrame:
     """`raw` with the columns of one side under `__key_<column>` or `__value_<column>`."""
-    payload = "key" if side is layout.key else "value"
-    wanted = [c for c in side.columns if c in columns] or [side.columns[0]]
-    fields = [side.field_of(c).name for c in wanted]
-    keys = _format_metadata(table, columns) if payload == "value" else []
-    decoder = _decoder(side, payload, fields, keys)
-    optional = payload == "value" and upserts  # a null value is a delete there, and nothing to decode
-    if not optional and not side.format.decodes_null:
+    payload, decoder = side.payload, side.decoder()
+    if not side.optional and not side.side.format.decodes_null:
         raw = raw.where(f"{payload} IS NOT NULL")
-    parsed = raw
-    for alias, sql in (*decoder.before, (f"__{payload}", decoder.parsed), *decoder.after):
-        parsed = parsed.selectExpr("*", f"{sql} AS {_quoted(alias)}")
-    for condition in _conditions(decoder, table, side, payload, optional):
-        parsed = parsed.where(condition)
-    names = [f"{sql} AS {_quoted(f'__{payload}_{name}')}" for sql, name in zip(decoder.columns, wanted, strict=True)]
-    names += [f"{sql} AS {_quoted(_metadata_alias(key))}" for sql, key in zip(decoder.metadata, keys, strict=True)]
+    parsed = _parsed(raw, decoder, payload)
+    present = f"{payload} IS NULL OR " if side.optional else ""
+    if decoder.skip is not None:
+        parsed = parsed.where(f"{present}NOT ({decoder.skip})")
+    if decoder.error is not None and watch is not None:
+        parsed = watch(parsed, _is_bad(decoder, side)).where(f"{present}({decoder.error}) IS NULL")
+    elif decoder.error is not None:
+        raised = f"CAST(raise_error({_report(decoder.error, side)}) AS BOOLEAN)"
+        parsed = parsed.where(f"{present}CASE WHEN ({decoder.error}) IS NULL THEN true ELSE {raised} END")
+    names = [
+        f"{sql} AS {_quoted(f'__{payload}_{name}')}" for sql, name in zip(decoder.columns, side.wanted, strict=True)
+    ]
+    names += [
+        f"{sql} AS {_quoted(_metadata_alias(key))}" for sql, key in zip(decoder.metadata, side.metadata, strict=True)
+    ]
     if decoder.changes is not None:
         one = change_name(f"__{payload}")
         parsed = parsed.selectExpr("*", f"posexplode({decoder.changes}) AS ({POSITION}, {one})")
         names += [POSITION, f"{one}.kind AS {KIND}"]
-    kept = (_quoted(c) for c in raw.columns)
-    return parsed.selectExpr(*kept, *names)
+    return parsed.selectExpr(*(_quoted(c) for c in raw.columns), *names)
 
 
-def _decoder(side: MessageSide, payload: str, fields: Sequence[str], metadata: Sequence[str]) -> Decoder:
-    alias = f"__{payload}"
-    if isinstance(side.format, ChangelogFormat):
-        return side.format.change_decoder(payload, alias, side.fields, fields, metadata, side.options)
-    return side.format.decoder(payload, alias, side.fields, fields, side.options)
+def _parsed(raw: DataFrame, decoder: Decoder, payload: str) -> DataFrame:
+    for alias, sql in (*decoder.before, (f"__{payload}", decoder.parsed), *decoder.after):
+        raw = raw.selectExpr("*", f"{sql} AS {_quoted(alias)}")
+    return raw
+
+
+def _is_bad(decoder: Decoder, side: _Side) -> str:
+    skipped = f"coalesce({decoder.skip}, false)" if decoder.skip is not None else "false"
+    return f"{side.payload} IS NOT NULL AND NOT {skipped} AND ({decoder.error}) IS NOT NULL"
 
 
 def _format_metadata(table: Table, columns: Sequence[str]) -> list[str]:
@@ -151,36 +226,27 @@ def _metadata_alias(key: str) -> str:
     return f"__metadata_{key.removeprefix('value.')}"
 
 
-def _conditions(decoder: Decoder, table: Table, side: MessageSide, payload: str, optional: bool) -> list[str]:
-    """Predicates that keep good messages: what is to be skipped goes silently, what is bad raises."""
-    present = f"{payload} IS NULL OR " if optional else ""
-    conditions = []
-    if decoder.skip is not None:
-        conditions.append(f"{present}NOT ({decoder.skip})")
-    if decoder.error is not None:
-        raised = f"raise_error({_report(decoder.error, table, side, payload)})"
-        conditions.append(f"{present}CASE WHEN ({decoder.error}) IS NULL THEN true ELSE CAST({raised} AS BOOLEAN) END")
-    return conditions
-
-
-def _report(error: str, table: Table, side: MessageSide, payload: str) -> str:
+def _report(error: str, side: _Side) -> str:
     facts = {
-        "table": _literal(table.name),
-        "format": _literal(f"{side.format.identifier} ({payload})"),
+        "table": _literal(side.table.name),
+        "format": _literal(side.format),
         "topic": "topic",
         "partition": "partition",
         "offset": "offset",
         "problem": error,
-        "payload": f"substring(CAST({payload} AS STRING), 1, 400)",
-        "option": _literal(_ignore_option(table, side, payload)),
+        "payload": f"substring(CAST({side.payload} AS STRING), 1, 400)",
+        "option": _literal(_ignore_option(side)),
     }
     struct = ", ".join(f"'{name}', {sql}" for name, sql in facts.items())
     return f"concat('{BAD_RECORD}', to_json(named_struct({struct})))"
 
 
-def _ignore_option(table: Table, side: MessageSide, payload: str) -> str:
-    prefix = "" if "format" in table.raw_options and payload == "value" else f"{payload}."
-    return f"{prefix}{side.format.identifier}.ignore-parse-errors"
+def _ignore_option(side: _Side) -> str:
+    """The option that makes the format itself patient; not all have one."""
+    if all(option.key != "ignore-parse-errors" for option in side.side.format.options):
+        return ""
+    prefix = "" if "format" in side.table.raw_options and side.payload == "value" else f"{side.payload}."
+    return f"{prefix}{side.side.format.identifier}.ignore-parse-errors"
 
 
 def _source_of(name: str, layout: MessageLayout, upserts: bool) -> str:

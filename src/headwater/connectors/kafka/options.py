@@ -28,6 +28,7 @@ TOPIC_CONFIG = "sink.topic.config."
 
 STARTUP_MODES = ("earliest-offset", "latest-offset", "group-offsets", "timestamp", "specific-offsets")
 BOUNDED_MODES = ("unbounded", "latest-offset", "group-offsets", "timestamp", "specific-offsets")
+BAD_RECORDS = ("fail", "skip", "dead-letter")
 GUARANTEES = ("none", "at-least-once", "exactly-once")
 PARTITIONERS = ("default", "fixed", "round-robin")
 CHANGELOGS = ("append", "upsert", "retract")
@@ -123,6 +124,18 @@ _SCAN = (
         "What to do when messages that were not read yet are gone: retention removed them, or their topic was deleted. "
         "'continue' goes on with what is left, and warns.",
         "fail",
+    ),
+    _choice(
+        "scan.bad-records",
+        BAD_RECORDS,
+        "What to do with a message that cannot be read: stop, leave it out, or leave it out and write it to "
+        "'scan.dead-letter.topic'.",
+        "fail",
+    ),
+    Option(
+        "scan.dead-letter.topic",
+        STRING,
+        "Topic for messages that cannot be read, as they are, with headers that say where they come from and why.",
     ),
     Option("scan.parallelism", INT, "Number of tasks that read. Default: one per partition."),
     _choice(

@@ -98,6 +98,20 @@ def _client_properties(table: Table) -> Iterator[Problem]:
             yield Problem(text, key=PROPERTIES + key)
 
 
+def _bad_records(table: Table) -> Iterator[Problem]:
+    diverted = table.options.string("scan.bad-records") == "dead-letter"
+    topic = table.options.string("scan.dead-letter.topic")
+    if diverted and not topic:
+        text = "'scan.dead-letter.topic' is required if 'scan.bad-records' is 'dead-letter', but missing."
+        yield Problem(text, key="scan.bad-records")
+    if topic and not diverted:
+        text = "'scan.dead-letter.topic' is only used if 'scan.bad-records' is 'dead-letter'."
+        yield Problem(text, key="scan.dead-letter.topic")
+    if topic and topic in table.options.strings("topic"):
+        text = "'scan.dead-letter.topic' is the topic that the table reads: its bad messages would come back."
+        yield Problem(text, key="scan.dead-letter.topic")
+
+
 def _parallelism(table: Table) -> Iterator[Problem]:
     for key in ("scan.parallelism", "sink.parallelism"):
         given = table.options.integer(key)
@@ -229,6 +243,7 @@ RULES = (
     _bounded,
     _group,
     _client_properties,
+    _bad_records,
     _parallelism,
     _primary_key,
     _changelog,

@@ -11,6 +11,7 @@ from headwater.catalog.tables import Table
 from headwater.connectors.base import Emits
 from headwater.connectors.io import IoContext, Position, limit_evenly, total
 from headwater.connectors.kafka.admin import KafkaAdmin, Offsets, TopicPartition
+from headwater.connectors.kafka.bad_records import BadRecords
 from headwater.connectors.kafka.client import commits_offsets, reader_options
 from headwater.connectors.kafka.decode import decode
 from headwater.connectors.kafka.discovery import Discovery
@@ -38,10 +39,13 @@ class KafkaSource:
         self._admin = KafkaAdmin(context.spark, self._properties)
         self._discovery = Discovery(table, self._admin, context)
         self._losses = Losses(table, self._admin, context)
+        self._bad = BadRecords(table)
         self._latest: Offsets = {}
 
     def start(self) -> Position:
         partitions = self._discovery.look_for_all()
+        if self._bad.topics:
+            self._admin.partitions(self._bad.topics)
         return _to_position(start_offsets(self._options, self._admin, partitions, self._context, self._table.name))
 
     def bound(self, start: Position) -> Position | None:
@@ -68,12 +72,24 @@ class KafkaSource:
         return _to_position(start), limit_evenly(_to_position(start), _to_position(end), limit)
 
     def read(self, start: Position, end: Position, columns: Sequence[str]) -> DataFrame:
+        self._bad.forget()
+        raw = self._messages(start, end, self._needs_headers(columns))
+        return decode(raw, self._table, columns, self._bad.watch if self._bad.tolerated else None)
+
+    def settle(self, start: Position, end: Position, columns: Sequence[str]) -> int:
+        if not self._bad.tolerated:
+            return 0
+        found = self._bad.count()
+        if found == 0 or not self._bad.topics:
+            return found or 0
+        self._bad.keep(self._messages(start, end, True), columns)
+        return found or 0
+
+    def _messages(self, start: Position, end: Position, headers: bool) -> DataFrame:
         begin = _to_offsets(start)
         stop = {tp: offset for tp, offset in self._remaining(_to_offsets(end)).items() if offset > begin.get(tp, 0)}
-        headers = self._needs_headers(columns)
         if not stop:
-            schema = f"{_MESSAGE}, {_HEADERS}" if headers else _MESSAGE
-            return decode(self._context.spark.createDataFrame([], schema), self._table, columns)
+            return self._context.spark.createDataFrame([], f"{_MESSAGE}, {_HEADERS}" if headers else _MESSAGE)
         assigned: dict[str, list[int]] = {}
         for topic, partition in stop:
             assigned.setdefault(topic, []).append(partition)
@@ -89,7 +105,7 @@ class KafkaSource:
         parallelism = self._options.integer("scan.parallelism")
         if parallelism and self._table.connector.gives(self._table) is Emits.APPEND:  # changes stay in order
             reader = reader.option("minPartitions", str(parallelism))
-        return decode(reader.load(), self._table, columns)
+        return reader.load()
 
     def lag(self, position: Position) -> int:
         latest = _to_position(self._latest)

@@ -1,0 +1,114 @@
+"""'scan.bad-records' = 'dead-letter': bad keys and values of several formats arrive whole, with headers that say why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headwater.errors import BadRecordError, KafkaUnavailableError
+from headwater.options.session import SessionOptions
+from headwater.session import Session
+from headwater.testing import CaseRunner
+from headwater.testing.kafka import Kafka, Record
+
+DEEP = b'{"id":5,"n":' + b"[" * 5000 + b"]" * 5000 + b"}"
+MESSAGES = {
+    "json": [
+        Record("json", b'{"id":1}', b'{"id":1,"n":1}'),
+        Record("json", b'{"id":2}', b'{"id":2,"n":', headers=(("trace", b"\x00\xff"),)),
+        Record("json", b"poison", b'{"id":3,"n":3}'),
+        Record("json", b'{"id":4}', b'{"id":4,"n":"\xff\xfe"}'),
+        Record("json", b'{"id":5}', DEEP),
+    ],
+    "avro": [Record("avro", None, b"\x02\x02"), Record("avro", None, b"\x02\xff\xff\xff")],
+    "changes": [
+        Record("changes", None, b'{"op":"c","after":{"id":7,"n":7}}'),
+        Record("changes", None, b'{"op":"u","after":{"id":7,"n":8}}'),
+    ],
+}
+FORMATS = {
+    "json": "'key.format'='json', 'key.fields'='id', 'value.format'='json', 'value.fields-include'='EXCEPT_KEY'",
+    "avro": "'format' = 'avro'",
+    "changes": "'format' = 'debezium-json'",
+}
+# Of each topic: the values that are bad, and a part of what is said about them.
+BAD = {
+    "json": {1: "json (value): ", 2: "json (key): ", 3: "json (value): ", 4: "json (value): "},
+    "avro": {1: "avro (value): Failed to deserialize Avro record"},
+    "changes": {1: 'debezium-json (value): The "before" field of UPDATE message is null'},
+}
+
+
+def test_bad_messages_are_kept(case_runner: CaseRunner, tmp_path: Path) -> None:
+    kafka = case_runner.kafka()
+    names = {name: f"{name}-{tmp_path.name}" for name in (*MESSAGES, "dead")}
+    kafka.create(dict.fromkeys(names.values(), 1))
+    for topic, records in MESSAGES.items():
+        kafka.produce([Record(names[topic], r.key, r.value, headers=r.headers) for r in records])
+    session = Session(str(tmp_path / "state"), settings=SessionOptions())
+    session.get_spark = case_runner.spark
+    session.sql(script(kafka.bootstrap_servers, names))
+    for job in session.jobs:
+        job.wait()
+    assert [job.progress().bad_records for job in session.jobs] == [len(BAD[topic]) for topic in MESSAGES]
+    letters = read(kafka, names["dead"])
+    assert len(letters) == sum(map(len, BAD.values()))
+    for topic, bad in BAD.items():
+        for offset, reason in bad.items():
+            check(letters, names[topic], offset, MESSAGES[topic][offset], reason)
+
+
+def check(letters: list[Record], topic: str, offset: int, original: Record, reason: str) -> None:
+    place = (("headwater.topic", topic.encode()), ("headwater.offset", str(offset).encode()))
+    [letter] = [r for r in letters if set(place) <= set(r.headers)]
+    assert (letter.key, letter.value) == (original.key, original.value)
+    assert letter.headers[: len(original.headers)] == original.headers
+    told = dict(letter.headers)
+    assert told["headwater.partition"] == b"0"
+    assert told["headwater.error.class"] == b"BadRecordError"
+    assert reason in told["headwater.error"].decode()
+    assert told["headwater.table"].decode() in MESSAGES
+
+
+def script(servers: str, names: dict[str, str]) -> str:
+    return "\n".join(
+        f"CREATE TABLE {topic} (id INT, n INT) WITH ('connector' = 'kafka', 'topic' = '{names[topic]}', "
+        f"'properties.bootstrap.servers' = '{servers}', {FORMATS[topic]}, 'scan.startup.mode' = 'earliest-offset', "
+        "'scan.bounded.mode' = 'latest-offset', 'scan.bad-records' = 'dead-letter', "
+        f"'scan.dead-letter.topic' = '{names['dead']}');"
+        f"CREATE TABLE {topic}_out (id INT, n INT) WITH ('connector' = 'blackhole');"
+        f"INSERT INTO {topic}_out SELECT id, n FROM {topic};"
+        for topic in MESSAGES
+    )
+
+
+def read(kafka: Kafka, topic: str) -> list[Record]:
+    return kafka.read(topic, {}, {p: end for (_, p), end in kafka.ends({topic: 1}).items()})
+
+
+@pytest.mark.parametrize(
+    ("option", "error", "text"),
+    [
+        ("'scan.bad-records' = 'fail'", BadRecordError, "set 'scan.bad-records' to 'skip' or 'dead-letter'."),
+        (
+            "'scan.bad-records' = 'dead-letter', 'scan.dead-letter.topic' = 'nowhere-to-be-found'",
+            KafkaUnavailableError,
+            "nowhere-to-be-found",
+        ),
+    ],
+)
+def test_a_job_stops(case_runner: CaseRunner, tmp_path: Path, option: str, error: type[Exception], text: str) -> None:
+    kafka, topic = case_runner.kafka(), f"bad-{tmp_path.name}"
+    kafka.create({topic: 1})
+    kafka.produce([Record(topic, None, b"\x01")])
+    session = Session(str(tmp_path / "state"), settings=SessionOptions())
+    session.get_spark = case_runner.spark
+    session.sql(
+        f"CREATE TABLE t (id INT) WITH ('connector' = 'kafka', 'topic' = '{topic}', 'format' = 'raw', {option}, "
+        f"'properties.bootstrap.servers' = '{kafka.bootstrap_servers}', 'scan.startup.mode' = 'earliest-offset');"
+        "CREATE TABLE out (id INT) WITH ('connector' = 'blackhole'); INSERT INTO out SELECT id FROM t;"
+    )
+    with pytest.raises(error) as raised:
+        session.jobs[0].wait()
+    assert text in str(raised.value)
