@@ -1,4 +1,4 @@
-"""'scan.bad-records' = 'dead-letter': bad keys and values of several formats arrive whole, with headers that say why."""
+"""'scan.bad-records' = 'dead-letter': bad keys and values of several formats arrive whole, and headers say why."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MESSAGES = {
         Record("json", b'{"id":4}', b'{"id":4,"n":"\xff\xfe"}'),
         Record("json", b'{"id":5}', DEEP),
     ],
-    "avro": [Record("avro", None, b"\x02\x02"), Record("avro", None, b"\x02\xff\xff\xff")],
+    "avro": [Record("avro", None, b"\x02\x02\x02\x02"), Record("avro", None, b"\x02\xff\xff\xff")],
     "changes": [
         Record("changes", None, b'{"op":"c","after":{"id":7,"n":7}}'),
         Record("changes", None, b'{"op":"u","after":{"id":7,"n":8}}'),

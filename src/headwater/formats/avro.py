@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from json import dumps
 from typing import Any
 
+from headwater.formats.avro_json import avro_json_decoder, avro_json_encoder
 from headwater.formats.avro_schema import AvroSchema, in_column_type
 from headwater.formats.base import Decoder, FormatField
 from headwater.formats.sqltext import field, once, options_map, text
@@ -17,7 +18,6 @@ __all__ = ["NOT_YET", "AvroFormat"]
 _ENCODINGS = ("binary", "json")
 
 NOT_YET = {
-    "encoding": "'avro.encoding' = 'json' is not supported yet. Use 'binary', or the format 'json'.",
     "codec": "'avro.codec' is for files. The compression of messages is 'properties.compression.type'.",
 }
 
@@ -40,8 +40,7 @@ class AvroFormat:
     )
 
     def validate(self, fields: Sequence[FormatField], options: Mapping[str, Any]) -> list[str]:
-        problems = [NOT_YET["encoding"]] if options["encoding"] == "json" else []
-        problems += [NOT_YET["codec"]] if options["codec"] is not None else []
+        problems = [NOT_YET["codec"]] if options["codec"] is not None else []
         return problems + AvroSchema(bool(options["timestamp_mapping.legacy"])).problems(fields)
 
     def decoder(
@@ -54,6 +53,8 @@ class AvroFormat:
     ) -> Decoder:
         schema = AvroSchema(bool(options["timestamp_mapping.legacy"]))
         by_name = {f.name: f for f in fields}
+        if options["encoding"] == "json":
+            return avro_json_decoder(payload, alias, [by_name[w] for w in wanted])
         reader = {
             "mode": "PERMISSIVE",
             "datetimeRebaseMode": "CORRECTED",
@@ -68,6 +69,8 @@ class AvroFormat:
         )
 
     def encoder(self, fields: Sequence[FormatField], columns: Sequence[str], options: Mapping[str, Any]) -> str:
+        if options["encoding"] == "json":
+            return avro_json_encoder(fields, columns)
         schema = AvroSchema(bool(options["timestamp_mapping.legacy"]))
         pairs = ", ".join(f"{text(f.name)}, {column}" for f, column in zip(fields, columns, strict=True))
         return f"to_avro(named_struct({pairs}), {text(dumps(schema.record(fields)))})"

@@ -13,7 +13,7 @@ from typing import Any
 from headwater.formats.base import FormatField
 from headwater.sql.types import SqlType
 
-__all__ = ["AvroSchema", "in_column_type"]
+__all__ = ["ROOT", "AvroSchema", "branch_name", "in_column_type"]
 
 _PLAIN = {
     "BOOLEAN": "boolean",
@@ -31,7 +31,15 @@ _PLAIN = {
     "BYTES": "bytes",
     "TIME": "int",
 }
-_ROOT = "org.apache.flink.avro.generated.record"
+ROOT = "org.apache.flink.avro.generated.record"
+
+
+def branch_name(kind: SqlType, record: str) -> str:
+    """What a type is called in a union; `record` is the name of a record there."""
+    if kind.name == "ROW":
+        return record
+    others = {"ARRAY": "array", "MAP": "map", "MULTISET": "map", "DECIMAL": "bytes", "DATE": "int"}
+    return {**_PLAIN, **others, "TIMESTAMP": "long", "TIMESTAMP_LTZ": "long"}[kind.name]
 
 
 class AvroSchema:
@@ -40,7 +48,7 @@ class AvroSchema:
 
     def record(self, fields: Sequence[FormatField]) -> dict[str, Any]:
         members = [(f.name, f.type) for f in fields]
-        return self._record(members, _ROOT)
+        return self._record(members, ROOT)
 
     def _record(self, members: Sequence[tuple[str, SqlType]], record_name: str) -> dict[str, Any]:
         return {

@@ -14,7 +14,16 @@ from typing import Any, Protocol
 from headwater.options.base import Option
 from headwater.sql.types import SqlType
 
-__all__ = ["ChangelogFormat", "Decoder", "Format", "FormatField", "FormatMetadata", "all_formats", "change_name"]
+__all__ = [
+    "ChangelogFormat",
+    "Decoder",
+    "Format",
+    "FormatField",
+    "FormatMetadata",
+    "all_formats",
+    "change_name",
+    "part_name",
+]
 
 
 @dataclass(frozen=True)
@@ -40,6 +49,8 @@ class Decoder:
 
     before   names and what they stand for, computed in order before `parsed`; `after` likewise behind it. A plan is
              made anew for every batch, so whatever is needed twice gets a name instead of being written twice
+    split    where a message may hold several rows: an ARRAY<BINARY> over the payload, one per row. All the rest is then
+             over one element of it, named `part_name(alias)`
     parsed   over the BINARY column that `decoder` was given; evaluated once per message, bound to the given alias
     columns  one per wanted field, in the order wanted, over that alias; each has the field's Spark type
     error    over the alias and the payload: NULL where the message is well formed, else a STRING that says what is
@@ -56,8 +67,14 @@ class Decoder:
     skip: str | None = None
     before: tuple[tuple[str, str], ...] = ()
     after: tuple[tuple[str, str], ...] = ()
+    split: str | None = None
     changes: str | None = None
     metadata: tuple[str, ...] = ()
+
+
+def part_name(alias: str) -> str:
+    """What one row's part of a message is called while it is decoded."""
+    return f"{alias}_part"
 
 
 def change_name(alias: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headwater.formats.json_leaves import LENIENT, Leaves
-from headwater.formats.sqltext import options_map, text
+from headwater.formats.texts import EPOCH, decimal_of_bytes
 from headwater.options.base import Option
 from headwater.options.types import enum
 from headwater.sql.types import SqlType
@@ -17,7 +17,6 @@ __all__ = ["TIME_OPTIONS", "debezium_leaves"]
 
 _DECIMALS = ("string", "double", "precise")
 _TIMES = ("adaptive", "adaptive_time_microseconds", "connect", "isostring", "microseconds", "nanoseconds")
-_EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 _WHOLE = "'^-?[0-9]{1,19}$'"
 
 TIME_OPTIONS: tuple[Option, ...] = (
@@ -55,7 +54,8 @@ class _Values(Leaves):
     def _read(self, raw: str, kind: SqlType) -> str:
         match kind.name:
             case "DECIMAL" if self._precise:
-                return f"TRY_CAST({_unscaled(raw, kind)} AS {kind.spark()})"
+                data = f"try_to_binary({raw}, 'base64')"
+                return f"TRY_CAST({decimal_of_bytes(data, kind.scale or 0)} AS {kind.spark()})"
             case "DATE":
                 days = f"date_from_unix_date(CAST({raw} AS INT))"
                 return f"IF({raw} RLIKE '^-?[0-9]{{1,9}}$', {days}, {LENIENT.convert(raw, kind)})"
@@ -80,7 +80,7 @@ class _Values(Leaves):
         return f"CAST(IF({millis} BETWEEN 0 AND 86399999, {millis}, NULL) AS INT)"
 
     def _moment(self, raw: str, kind: SqlType) -> str:
-        return f"timestampadd(MICROSECOND, {self._micros(raw, kind)}, {_EPOCH})"
+        return f"timestampadd(MICROSECOND, {self._micros(raw, kind)}, {EPOCH})"
 
     def _micros(self, raw: str, kind: SqlType) -> str:
         number = f"TRY_CAST({raw} AS BIGINT)"
@@ -111,14 +111,3 @@ _PLAIN = frozenset({"BOOLEAN", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "
 def _plain(raw: str) -> str:
     """A time without zone may carry the Z of UTC."""
     return f"regexp_replace({raw}, 'Z\\u0024', '')"
-
-
-def _unscaled(raw: str, kind: SqlType) -> str:
-    """Avro has decimals as just those bytes, with their number (times two) in front."""
-    data = f"try_to_binary({raw}, 'base64')"
-    size = f"unhex(lpad(hex(2 * octet_length({data})), 2, '0'))"
-    schema = f'{{"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": {kind.scale}}}'
-    return (
-        f"IF(octet_length({data}) BETWEEN 1 AND 16, "
-        f"from_avro(concat({size}, {data}), {text(schema)}, {options_map({'mode': 'PERMISSIVE'})}), NULL)"
-    )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from headwater.formats.base import Decoder, FormatField
+from headwater.formats.base import Decoder, FormatField, part_name
 from headwater.formats.json_decode import json_decoder
 from headwater.formats.json_encode import json_encoder
 from headwater.formats.json_options import READING, WRITING
@@ -18,7 +19,7 @@ __all__ = ["JsonFormat", "json_type_problems"]
 
 class JsonFormat:
     identifier = "json"
-    summary = "One JSON object per message."
+    summary = "One JSON object per message, or an array of them."
     insert_only = True
     decodes_null = False
     options: tuple[Option, ...] = (
@@ -48,10 +49,20 @@ class JsonFormat:
         options: Mapping[str, Any],
     ) -> Decoder:
         by_name = {f.name: f for f in fields}
-        return json_decoder(payload, alias, [by_name[w] for w in wanted], options)
+        decoder = json_decoder(part_name(alias), alias, [by_name[w] for w in wanted], options)
+        return replace(decoder, split=_elements(payload))
 
     def encoder(self, fields: Sequence[FormatField], columns: Sequence[str], options: Mapping[str, Any]) -> str:
         return json_encoder(fields, columns, options)
+
+
+def _elements(payload: str) -> str:
+    """A top-level array holds several rows. What only begins like one is left as it is, and found to be no object.
+    Spark's VARIANT keeps all digits of a number, which its strings do not."""
+    text = f"CAST({payload} AS STRING)"
+    one = "IF(is_variant_null(e), CAST(NULL AS BINARY), CAST(to_json(e) AS BINARY))"
+    parts = f"transform(CAST(try_parse_json({text}) AS ARRAY<VARIANT>), e -> {one})"
+    return f"IF(startswith(ltrim({text}), '['), coalesce({parts}, array({payload})), array({payload}))"
 
 
 def json_type_problems(fields: Sequence[FormatField]) -> list[str]:

@@ -27,9 +27,6 @@ _PARSER = {
 }
 
 
-_SEVERAL_ROWS = "A JSON array at top level holds several rows, which is not supported yet."
-
-
 def json_decoder(
     payload: str,
     alias: str,
@@ -112,7 +109,6 @@ class _Message:
         good = [f"WHEN {broken} THEN {report}" for f in self._wanted for broken, report in self._misread(f)]
         good += self._missing()
         bad = [
-            f"WHEN startswith(ltrim({self._text}), '[') THEN {text(_SEVERAL_ROWS)}",
             f"WHEN {self._no_object()} THEN 'It is not a JSON object.'",
             *(case for f in self._wanted if not f.type.is_string for case in self._lenient_errors(f)),
             *self._missing(),

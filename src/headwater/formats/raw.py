@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headwater.formats.base import Decoder, FormatField
+from headwater.formats.base import Decoder, FormatField, part_name
+from headwater.formats.csv_dialect import unescape_java
 from headwater.formats.sqltext import text
 from headwater.options.base import Option
 from headwater.options.types import STRING, enum
 from headwater.sql.types import SqlType
 
-__all__ = ["NOT_YET", "RawFormat"]
+__all__ = ["RawFormat"]
 
 _SIZES = {"BOOLEAN": 1, "TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8, "FLOAT": 4, "DOUBLE": 8}
 _ENDIANNESS = ("big-endian", "little-endian")
 # What Spark can encode and decode, under the names Java knows too.
 _CHARSETS = ("UTF-8", "US-ASCII", "ISO-8859-1", "UTF-16", "UTF-16BE", "UTF-16LE", "UTF-32")
-
-NOT_YET = {"line-delimiter": "'raw.line-delimiter' is not supported yet: a message is one row."}
 
 
 class RawFormat:
@@ -29,11 +29,20 @@ class RawFormat:
     options: tuple[Option, ...] = (
         Option("charset", STRING, f"Character set of strings: {', '.join(_CHARSETS)}.", "UTF-8"),
         Option("endianness", enum(_ENDIANNESS), "Order of the bytes of numbers.", "big-endian", choices=_ENDIANNESS),
-        Option("line-delimiter", STRING, "Text between the rows of a message."),
+        Option(
+            "line-delimiter",
+            STRING,
+            "Text between the rows of a message, which is then read as several; a row is written with it behind. "
+            "'\\n' is a line end. Only for strings.",
+        ),
     )
 
     def validate(self, fields: Sequence[FormatField], options: Mapping[str, Any]) -> list[str]:
-        problems = [sentence for key, sentence in NOT_YET.items() if options[key] is not None]
+        problems = []
+        if options["line-delimiter"] is not None and not all(f.type.is_string for f in fields):
+            problems.append("'raw.line-delimiter' is for strings.")
+        if options["line-delimiter"] == "":
+            problems.append("'raw.line-delimiter' is empty.")
         if _charset(options) not in _CHARSETS:
             problems.append(
                 f"Unsupported 'raw.charset' name: {options['charset']}. It can be one of {', '.join(_CHARSETS)}."
@@ -60,13 +69,29 @@ class RawFormat:
         kind = fields[0].type.name
         size = _SIZES.get(kind)
         columns = (_decoded(alias, fields[0], options),) * len(wanted)
+        if options["line-delimiter"] is not None:
+            return Decoder(part_name(alias), columns, split=_lines(payload, options), skip=f"{payload} IS NULL")
         if size is None:
             return Decoder(payload, columns)
         wrong = text(f"Size of data received for deserializing {kind} type is not {size}.")
         return Decoder(payload, columns, error=f"IF(octet_length({alias}) <> {size}, {wrong}, NULL)")
 
     def encoder(self, fields: Sequence[FormatField], columns: Sequence[str], options: Mapping[str, Any]) -> str:
-        return _encoded(columns[0], fields[0], options)
+        if options["line-delimiter"] is None:
+            return _encoded(columns[0], fields[0], options)
+        return _encoded(f"concat({columns[0]}, {text(_delimiter(options))})", fields[0], options)
+
+
+def _delimiter(options: Mapping[str, Any]) -> str:
+    return unescape_java(str(options["line-delimiter"]))
+
+
+def _lines(payload: str, options: Mapping[str, Any]) -> str:
+    """A delimiter at the end is that of the last line."""
+    delimiter, charset = _delimiter(options), _charset(options)
+    lines = f"split({_decoded_text(payload, charset)}, {text(re.escape(delimiter))}, -1)"
+    whole = f"IF(element_at({lines}, -1) = '', slice({lines}, 1, size({lines}) - 1), {lines})"
+    return f"coalesce(transform({whole}, line -> {_encoded_text('line', charset)}), array(CAST(NULL AS BINARY)))"
 
 
 def _charset(options: Mapping[str, Any]) -> str:
@@ -86,6 +111,7 @@ def _decoded(data: str, wanted: FormatField, options: Mapping[str, Any]) -> str:
     if kind.name in {"FLOAT", "DOUBLE"}:  # as Avro stores them: the bytes of the number, little end first
         bytes_ = data if little else _reversed(data, size)
         return f"from_avro({bytes_}, {_avro_type(kind)}, map('mode', 'PERMISSIVE'))"
+    data = f"IF(octet_length({data}) = {size}, {data}, NULL)"
     digits = f"hex({_reversed(data, size) if little else data})"
     if size == 8:
         high, low = (_unsigned(f"substring({digits}, {start}, 8)") for start in (1, 9))

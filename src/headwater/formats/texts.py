@@ -5,9 +5,17 @@ from __future__ import annotations
 from headwater.formats.sqltext import text
 from headwater.sql.types import SqlType
 
-__all__ = ["decimal_text", "instant_text", "time_millis", "time_text", "timestamp_text"]
+__all__ = ["EPOCH", "decimal_of_bytes", "decimal_text", "instant_text", "time_millis", "time_text", "timestamp_text"]
 
-_EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+
+
+def decimal_of_bytes(data: str, scale: int) -> str:
+    """The number whose digits, as a whole number, are these bytes: Avro has it so, behind their count times two."""
+    size = f"unhex(lpad(hex(2 * octet_length({data})), 2, '0'))"
+    schema = f'{{"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": {scale}}}'
+    read = f"from_avro(concat({size}, {data}), {text(schema)}, map('mode', 'PERMISSIVE'))"
+    return f"IF(octet_length({data}) BETWEEN 1 AND 16, {read}, NULL)"
 
 
 def timestamp_text(value: str, separator: str = " ") -> str:
@@ -18,13 +26,13 @@ def timestamp_text(value: str, separator: str = " ") -> str:
 
 def instant_text(value: str, separator: str = " ") -> str:
     """The same in UTC with a `Z`, whatever the session's time zone."""
-    in_utc = f"timestampadd(MICROSECOND, unix_micros({value}), {_EPOCH})"
+    in_utc = f"timestampadd(MICROSECOND, unix_micros({value}), {EPOCH})"
     return f"concat({timestamp_text(in_utc, separator)}, 'Z')"
 
 
 def time_text(millis: str) -> str:
     """`12:34:56.789` of the milliseconds of a day."""
-    return f"substring(CAST(timestampadd(MILLISECOND, {millis}, {_EPOCH}) AS STRING), 12)"
+    return f"substring(CAST(timestampadd(MILLISECOND, {millis}, {EPOCH}) AS STRING), 12)"
 
 
 def time_millis(value: str, *, seconds_optional: bool = False, precision: int = 3) -> str:

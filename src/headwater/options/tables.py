@@ -93,7 +93,6 @@ def _kafka_not_yet() -> dict[str, str]:
 
 
 def _format_not_yet() -> dict[str, str]:
-    from headwater.formats import avro, raw
+    from headwater.formats import avro
 
-    found = {f"avro.{key}": sentence for key, sentence in avro.NOT_YET.items()}
-    return {**found, **{f"raw.{key}": sentence for key, sentence in raw.NOT_YET.items()}}
+    return {f"avro.{key}": sentence for key, sentence in avro.NOT_YET.items()}

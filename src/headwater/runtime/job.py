@@ -60,7 +60,6 @@ class Progress:
     batches: int = 0
     rows_in: int = 0
     rows_out: int | None = None
-    bad_records: int = 0
     lag: int = 0
     batch_seconds: float = 0.0
     rows_per_second: float = 0.0
@@ -68,6 +67,7 @@ class Progress:
     positions: tuple[Position, ...] = ()
     warnings: tuple[str, ...] = ()
     note: str = ""
+    bad_records: int = 0
 
 
 @dataclass

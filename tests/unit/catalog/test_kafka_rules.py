@@ -159,7 +159,7 @@ def _problem(columns: str, options: dict[str, str | None]) -> str:
         ({"scan.parallelism": "0"}, "'scan.parallelism' must be greater than zero."),
         ({"format": "raw"}, "The 'raw' format only supports single physical column."),
         ({"format": "csv", "csv.field-delimiter": "ab"}, "must be a string with single character, but was: ab"),
-        ({"format": "avro", "avro.encoding": "json"}, "'avro.encoding' = 'json' is not supported yet."),
+        ({"format": "avro", "avro.codec": "snappy"}, "'avro.codec' is for files."),
         (
             {"json.ignore-parse-errors": "true", "json.fail-on-missing-field": "true"},
             "fail-on-missing-field and ignore-parse-errors shouldn't both be true.",

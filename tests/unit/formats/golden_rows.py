@@ -11,9 +11,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 
-from headwater.formats.base import FormatField, all_formats
+from headwater.formats.base import FormatField, all_formats, part_name
 from headwater.options.reading import parse_options
 from headwater.sql.dialect import parse_type
 from headwater.sql.types import Field, SqlType
@@ -87,21 +87,21 @@ def decode(
     values = ", ".join(f"({i}, {_binary(m)})" for i, m in enumerate(messages))
     columns = ", ".join(f"{sql} AS c{i}" for i, sql in enumerate(decoder.columns))
     source = f"VALUES {values} AS t(i, value)"
+    split = decoder.split or "array(value)"
+    source = f"(SELECT * FROM {source} LATERAL VIEW OUTER posexplode({split}) parts AS place, {part_name('p')})"
     for alias, sql in (*decoder.before, ("p", decoder.parsed), *decoder.after):
         source = f"(SELECT *, {sql} AS {alias} FROM {source})"
     query = (
-        f"SELECT i, {decoder.error or 'NULL'} AS error, {decoder.skip or 'false'} AS skip, {columns} "
-        f"FROM {source} ORDER BY i"
+        f"SELECT i, {decoder.error or 'NULL'} AS error, {decoder.skip or 'false'} OR place IS NULL AS skip, {columns} "
+        f"FROM {source} ORDER BY i, place"
     )
-    return [_answer(row, chosen) for row in spark.sql(query).collect()]
-
-
-def _answer(row: Row, fields: list[FormatField]) -> Any:
-    if row.skip:
-        return []
-    if row.error is not None:
-        return {"error": row.error}
-    return [[shown(row[f"c{i}"], f.type) for i, f in enumerate(fields)]]
+    answers: list[Any] = [[] for _ in messages]
+    for row in spark.sql(query).collect():
+        if row.skip or isinstance(answers[row.i], dict):
+            continue
+        values = [shown(row[f"c{i}"], f.type) for i, f in enumerate(chosen)]
+        answers[row.i] = {"error": row.error} if row.error is not None else [*answers[row.i], values]
+    return answers
 
 
 def literal(value: Any, kind: SqlType) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from golden_rows import Golden, check_decoded, check_encoded, decode, expected, golden_cases
+from golden_rows import Golden, check_decoded, check_encoded, decode, encode, expected, golden_cases
 from pyspark.sql import SparkSession
 
 from headwater.formats.base import FormatField, all_formats
@@ -47,6 +47,24 @@ def test_a_record_that_is_cut_off_is_an_error_and_not_a_row_of_nulls(format_spar
     assert decode(format_spark, case, [whole[:-1], nulls, b""]) == [problem, [[None] * 9], problem]
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        b'{"region":"a","n":1,"p":2}',
+        b'{"region":"a","n":1,"p":{"int":2}}',
+        b'{"region":"a","n":"one","p":null}',
+        b'{"region":"a","p":null}',
+        b'{"region":"a","n":1,"p":null',
+        b"",
+        b"12",
+    ],
+)
+def test_json_that_is_not_the_record_is_an_error(format_spark: SparkSession, message: bytes) -> None:
+    [case] = [c for c in AVRO if c.name == "json not null"]
+    [answer] = decode(format_spark, case, [message])
+    assert isinstance(answer, dict)
+
+
 def _with_scale(value: object, kind: SqlType) -> object:
     """Decimals that come out have all digits of their type."""
     if isinstance(value, list) and kind.name == "ROW":
@@ -64,3 +82,14 @@ def test_no_message_is_a_raw_null(format_spark: SparkSession, kind: str) -> None
     options = dict(parse_options(all_formats()["raw"].options, {}, "raw").values)
     case = Golden("raw", "own", (FormatField("x", parse_type(kind)),), options, [], [], [], [])
     assert decode(format_spark, case, [None]) == [[[None]]]
+
+
+def test_lines_of_a_message_are_rows(format_spark: SparkSession) -> None:
+    for charset in ("UTF-8", "UTF-16BE"):
+        given = {"line-delimiter": "||", "charset": charset}
+        options = dict(parse_options(all_formats()["raw"].options, given, "raw").values)
+        case = Golden("raw", "own", (FormatField("x", parse_type("STRING")),), options, [], [], [], [])
+        messages = [m.encode(charset) for m in ("a||bé", "a||", "||", "a||||b")]
+        rows = [[["a"], ["bé"]], [["a"]], [[""]], [["a"], [""], ["b"]], []]
+        assert decode(format_spark, case, [*messages, None]) == rows
+        assert encode(format_spark, case, [["bé"], [None]]) == ["bé||".encode(charset), None]

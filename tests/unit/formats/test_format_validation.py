@@ -79,7 +79,6 @@ def _problems(format_name: str, columns: str, options: dict[str, str]) -> list[s
         ),
         ("avro", "`a b` INT", {}, "Field 'a b' cannot have that name in Avro"),
         ("avro", "a INT", {"codec": "snappy"}, "'avro.codec' is for files."),
-        ("avro", "a INT", {"encoding": "json"}, "'avro.encoding' = 'json' is not supported yet."),
         (
             "raw",
             "a INT, b INT",
@@ -92,7 +91,8 @@ def _problems(format_name: str, columns: str, options: dict[str, str]) -> list[s
         ("raw", "d DATE", {}, "The 'raw' format doesn't supports 'DATE' as column type (column 'd')."),
         ("raw", "a STRING", {"charset": "Klingon"}, "Unsupported 'raw.charset' name: Klingon."),
         ("raw", "a STRING", {"endianness": "middle"}, "'middle' is not one of big-endian, little-endian."),
-        ("raw", "a STRING", {"line-delimiter": ","}, "'raw.line-delimiter' is not supported yet"),
+        ("raw", "a INT", {"line-delimiter": ","}, "'raw.line-delimiter' is for strings."),
+        ("raw", "a STRING", {"line-delimiter": ""}, "'raw.line-delimiter' is empty."),
     ],
 )
 def test_problems(format_name: str, columns: str, options: dict[str, str], problem: str) -> None:

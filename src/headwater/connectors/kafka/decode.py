@@ -19,7 +19,7 @@ from headwater.changelog.collapse import keep_last
 from headwater.changelog.kinds import DELETE, INSERT, KIND
 from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, POSITION
 from headwater.connectors.kafka.layout import MessageLayout, MessageSide, message_layout
-from headwater.formats.base import ChangelogFormat, Decoder, change_name
+from headwater.formats.base import ChangelogFormat, Decoder, change_name, part_name
 from headwater.plan.expression import Expr
 from headwater.runtime.failures import BAD_RECORD
 from headwater.runtime.keyed import stateless
@@ -85,10 +85,11 @@ def bad_messages(raw: DataFrame, table: Table, columns: Sequence[str]) -> DataFr
     """The messages that `decode` leaves out because they are bad, whole, with what is wrong as PROBLEM."""
     layout, kept = message_layout(table), [_quoted(c) for c in raw.columns]
     found = raw
-    problems = []
+    problems, several = [], False
     for side in (_Side(table, layout, s, columns) for s in _sides(layout, columns, table.connector.reads_upserts)):
         decoder = side.decoder()
         if decoder.error is not None:
+            several = several or decoder.split is not None
             problem = f"IF({_is_bad(decoder, side)}, {decoder.error}, NULL)"
             problems.append(f"{_literal(side.format)} || ': ' || {_quoted(f'__bad_{side.payload}')}")
             found = _parsed(found, decoder, side.payload).selectExpr(
@@ -96,7 +97,8 @@ def bad_messages(raw: DataFrame, table: Table, columns: Sequence[str]) -> DataFr
             )
     if not problems:
         return raw.where("false").selectExpr(*kept, f"CAST(NULL AS STRING) AS {PROBLEM}")
-    return found.selectExpr(*kept, f"coalesce({', '.join(problems)}) AS {PROBLEM}").where(f"{PROBLEM} IS NOT NULL")
+    bad = found.selectExpr(*kept, f"coalesce({', '.join(problems)}) AS {PROBLEM}").where(f"{PROBLEM} IS NOT NULL")
+    return bad.dropDuplicates(["topic", "partition", "offset"]) if several else bad
 
 
 def _metadata_sql(column: MetadataColumn, table: Table) -> str:
@@ -206,6 +208,8 @@ def _decoded(raw: DataFrame, side: _Side, watch: Watch | None) -> DataFrame:
 
 
 def _parsed(raw: DataFrame, decoder: Decoder, payload: str) -> DataFrame:
+    if decoder.split is not None:
+        raw = raw.selectExpr("*", f"explode({decoder.split}) AS {part_name(f'__{payload}')}")
     for alias, sql in (*decoder.before, (f"__{payload}", decoder.parsed), *decoder.after):
         raw = raw.selectExpr("*", f"{sql} AS {_quoted(alias)}")
     return raw
