@@ -25,9 +25,9 @@ from headwater.testing.kafka import Kafka
 
 KILLS = int(os.environ.get("HEADWATER_KILLS", "2"))
 ROWS = int(os.environ.get("HEADWATER_ROWS", "40000"))
-BATCHES = KILLS * 5
+BATCHES = KILLS * 4
 PARTITIONS = 3
-WAYS = (kill_workers, kill_driver, kill_all)
+WAYS = (kill_workers, kill_driver, kill_workers, kill_workers, kill_all, kill_workers)
 
 SCRIPT = """
 SET 'headwater.batch.max-rows' = '${rows}';
@@ -56,7 +56,7 @@ def test_every_row_is_there_once(broker: Broker, unique_topic: Callable[[str], s
     while number < KILLS:
         with running(script, tmp_path / "state", variables, tmp_path / "log") as job:
             while number < KILLS and job.poll() is None:
-                wanted = checkpoint.last_commit() + 1 + dice.randrange(3)
+                wanted = checkpoint.last_commit() + 1 + dice.randrange(2)
                 await_progress(job, checkpoint, lambda wanted=wanted: checkpoint.last_commit() >= wanted)
                 time.sleep(dice.random() * 0.5)
                 WAYS[number % len(WAYS)](job)
