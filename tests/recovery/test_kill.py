@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from processes import await_progress, kill_driver, running
+from processes import await_progress, kill_all, kill_driver, kill_workers, running
 
 from headwater.broker import Broker
 from headwater.runtime.checkpoint import Checkpoint
@@ -22,6 +22,7 @@ from headwater.testing.kafka import Kafka, Record
 
 KILLS = int(os.environ.get("HEADWATER_KILLS", "4"))
 CHANGES = 3_000 * KILLS
+WAYS = (kill_workers, kill_driver, kill_workers, kill_all)
 
 SCRIPT = """
 SET 'headwater.batch.max-rows' = '400';
@@ -49,13 +50,15 @@ def test_nothing_is_lost_or_wrong_after_kills(
     checkpoint = Checkpoint(str(tmp_path / "state" / "1-totals"))
     load = _Load(kafka, topics["orders"])
     load.start()
-    for number in range(KILLS):
+    number = 0
+    while number < KILLS:
         with running(script, tmp_path / "state", {**topics, "kafka": broker.bootstrap_servers}) as job:
-            wanted = checkpoint.last_commit() + 1 + dice.randrange(3)
-            await_progress(job, checkpoint, lambda wanted=wanted: checkpoint.last_commit() >= wanted)
-            time.sleep(dice.random() * 0.7)
-            if number % 2:
-                kill_driver(job)
+            while number < KILLS and job.poll() is None:
+                wanted = checkpoint.last_commit() + 1 + dice.randrange(3)
+                await_progress(job, checkpoint, lambda wanted=wanted: checkpoint.last_commit() >= wanted)
+                time.sleep(dice.random() * 0.7)
+                WAYS[number % len(WAYS)](job)
+                number += 1
     load.join()
     with running(script, tmp_path / "state", {**topics, "kafka": broker.bootstrap_servers}) as job:
         await_progress(job, checkpoint, lambda: _read_so_far(checkpoint) >= CHANGES)
