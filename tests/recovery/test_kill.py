@@ -21,7 +21,7 @@ from headwater.runtime.checkpoint import Checkpoint
 from headwater.testing.kafka import Kafka, Record
 
 KILLS = int(os.environ.get("HEADWATER_KILLS", "4"))
-CHANGES = 3_000 * KILLS
+CHANGES = 8_000 + 1_000 * KILLS
 WAYS = (kill_workers, kill_driver, kill_workers, kill_all)
 
 SCRIPT = """
