@@ -48,11 +48,12 @@ def test_nothing_is_lost_or_wrong_after_kills(
     script = tmp_path / "orders.sql"
     script.write_text(SCRIPT)
     checkpoint = Checkpoint(str(tmp_path / "state" / "1-totals"))
+    variables = {**topics, "kafka": broker.bootstrap_servers}
     load = _Load(kafka, topics["orders"])
     load.start()
     number = 0
     while number < KILLS:
-        with running(script, tmp_path / "state", {**topics, "kafka": broker.bootstrap_servers}) as job:
+        with running(script, tmp_path / "state", variables, tmp_path / "log") as job:
             while number < KILLS and job.poll() is None:
                 wanted = checkpoint.last_commit() + 1 + dice.randrange(3)
                 await_progress(job, checkpoint, lambda wanted=wanted: checkpoint.last_commit() >= wanted)
@@ -60,7 +61,7 @@ def test_nothing_is_lost_or_wrong_after_kills(
                 WAYS[number % len(WAYS)](job)
                 number += 1
     load.join()
-    with running(script, tmp_path / "state", {**topics, "kafka": broker.bootstrap_servers}) as job:
+    with running(script, tmp_path / "state", variables, tmp_path / "log") as job:
         await_progress(job, checkpoint, lambda: _read_so_far(checkpoint) >= CHANGES)
         job.terminate()  # not its whole group: Spark's JVM must live until the batch at hand is done
         assert job.wait(60) == 0
