@@ -5,18 +5,17 @@ Sums overflow loudly: a wrong total is worse than a stopped job.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.changelog.columns import flat
-from headwater.changelog.multiset import Multiset
+from headwater.changelog.columns import Ints, flat
+from headwater.changelog.multiset import GROUP, Multiset
 from headwater.changelog.reduce import add_sums, better, checked_cast, reduce_groups
 
-__all__ = ["Accumulator", "add", "reduce_rows"]
+__all__ = ["Accumulator", "add"]
 
 
 @dataclass(frozen=True)
@@ -30,9 +29,8 @@ class Accumulator:
     multiset: str = ""
     of_values: bool = False
 
-    def from_transitions(
-        self, transitions: pa.Table, multiset: Multiset, batch: pa.Table, groups: Sequence[str]
-    ) -> pa.Array:
+    def from_transitions(self, transitions: pa.Table, multiset: Multiset, count: int) -> pa.Array:
+        """For each of `count` groups what the transitions add to it; NULL for groups without any."""
         weights = flat(transitions, multiset.weight)
         amounts = weights
         if self.of_values:
@@ -40,42 +38,17 @@ class Accumulator:
             values = values.cast(self.type)  # first: the smallest number of a type has no negative in it
             amounts = pc.if_else(pc.greater(weights, 0), values, pc.negate(values))
         elif self.function != "sum":
-            return pa.nulls(batch.num_rows, self.type)
-        table = transitions.select(list(groups)).append_column(self.name, amounts)
-        return self.best(table, batch, groups)
+            return pa.nulls(count, self.type)
+        table = pa.table([flat(transitions, GROUP), amounts], names=[GROUP, self.name])
+        return self.per_group(table, count)
 
-    def best(self, rows: pa.Table, batch: pa.Table, groups: Sequence[str]) -> pa.Array:
-        """This accumulator over `rows`, aligned with the groups of `batch`; NULL for groups without rows."""
-        reduced = reduce_groups(rows, groups, [(self.name, self.function)])
+    def per_group(self, rows: pa.Table, count: int) -> pa.Array:
+        """This accumulator over `rows`, one for each of `count` groups; NULL for groups without rows."""
+        reduced = reduce_groups(rows, [GROUP], [(self.name, self.function)])
         column = checked_cast(flat(reduced, self.name), self.type)
-        if not groups:
-            return column if len(column) else pa.nulls(batch.num_rows, self.type)
-        return column.take(_positions(batch, reduced, groups))
-
-
-def _positions(batch: pa.Table, reduced: pa.Table, groups: Sequence[str]) -> pa.Array:
-    """For each group of `batch`, its row in `reduced` or NULL."""
-    tagged = pa.concat_tables(
-        [
-            batch.select(list(groups)).append_column("__at", pa.nulls(batch.num_rows, pa.int64())),
-            reduced.select(list(groups)).append_column("__at", pa.array(np.arange(reduced.num_rows))),
-        ]
-    )
-    ids = tagged.append_column("__i", pa.array(np.arange(tagged.num_rows)))
-    joined = ids.group_by(list(groups), use_threads=False).aggregate([("__at", "max"), ("__i", "min")])
-    first = flat(joined, "__i_min").to_numpy()
-    mine = first < batch.num_rows
-    answer = np.full(batch.num_rows, -1, dtype=np.int64)
-    at = pc.fill_null(flat(joined, "__at_max"), -1).to_numpy()
-    answer[first[mine]] = at[mine]
-    return pa.array(answer, mask=answer < 0)
-
-
-def reduce_rows(rows: pa.Table, keys: Sequence[str], accumulators: Sequence[Accumulator]) -> pa.Table:
-    """One row per key, with each accumulator under its own name."""
-    reduced = reduce_groups(rows, keys, [(a.name, a.function) for a in accumulators])
-    columns = [checked_cast(flat(reduced, a.name), a.type) for a in accumulators]
-    return pa.table([*(flat(reduced, k) for k in keys), *columns], names=[*keys, *(a.name for a in accumulators)])
+        places: Ints = np.full(count, -1, dtype=np.int64)
+        places[flat(reduced, GROUP).to_numpy()] = np.arange(reduced.num_rows)
+        return column.take(pa.array(places, mask=places < 0))
 
 
 def add(stored: pa.Array, more: pa.Array, function: str) -> pa.Array:

@@ -11,17 +11,20 @@ kept, but not shown: what is missing may come later, and the result may not depe
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.changelog.accumulate import Accumulator, add, reduce_rows
+from headwater.changelog.accumulate import Accumulator, add
 from headwater.changelog.columns import Bools, Ints, concat, constant, equal_rows, flat, widen
+from headwater.changelog.grouping import Groups, group_rows
 from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, KIND_TYPE, UPDATE_AFTER, UPDATE_BEFORE
-from headwater.changelog.multiset import Multiset
+from headwater.changelog.multiset import GROUP, Multiset
 from headwater.changelog.operator import State
+from headwater.changelog.reduce import checked_cast
 from headwater.changelog.results import Result
 from headwater.changelog.state import TableSpec
 
@@ -44,7 +47,8 @@ class Extreme:
 class Aggregate:
     """Input columns: HASH of the groups, the groups, ROWS, the accumulators; and for each multiset its columns.
 
-    `distinct` are accumulators computed from a multiset's transitions: they name it in `Accumulator.multiset`.
+    `ones` are input columns that are not sent because they are 1 in every row. An accumulator that is computed from a
+    multiset's transitions names it in `Accumulator.multiset`.
     """
 
     groups: pa.Schema
@@ -52,7 +56,8 @@ class Aggregate:
     results: tuple[Result, ...]
     before: bool
     multisets: tuple[Multiset, ...] = ()
-    extremes: tuple[Extreme, ...] = field(default=())
+    extremes: tuple[Extreme, ...] = ()
+    ones: tuple[str, ...] = ()
 
     @property
     def tables(self) -> tuple[TableSpec, ...]:
@@ -66,19 +71,24 @@ class Aggregate:
     def step(self, state: State, rows: pa.Table) -> pa.Table:
         """1. Reduce the batch to one row per group. 2. Run the multisets. 3. Add to what is stored. 4. Rescan extremes
         that were lost. 5. Store. 6. Emit what changed."""
-        names = self.groups.names
-        plain = [a for a in self.accumulators if not a.multiset]
-        batch = reduce_rows(rows, [HASH, *names], [Accumulator(ROWS, pa.int64(), "sum"), *plain])  # 1
-        batch, moved = self._run_multisets(state, rows, batch)  # 2
-        groups = [flat(batch, n) for n in names]
-        hashes: Ints = flat(batch, HASH).to_numpy()
+        for name in self.ones:
+            rows = rows.append_column(name, constant(1, rows.num_rows, pa.int64()))
+        keys = [flat(rows, n) for n in self.groups.names]
+        grouped = group_rows(flat(rows, HASH).to_numpy(), keys)
+        first, count = pa.array(grouped.first), len(grouped)
+        groups = [key.take(first) for key in keys]
+        hashes: Ints = flat(rows, HASH).to_numpy()[grouped.first]
+        batch = self._reduced(rows, grouped)  # 1
+        moved = {m.name: m.apply(state[m.name], rows, grouped.of_row) for m in self.multisets}  # 2
+        for a in (a for a in self.accumulators if a.multiset):
+            batch[a.name] = a.from_transitions(moved[a.multiset], self._multiset(a.multiset), count)
         found = state["groups"].lookup(hashes, groups)
-        count = len(hashes)
-        new = {ROWS: add(flat(found.values, ROWS), flat(batch, ROWS), "sum")}  # 3
+        new = {ROWS: add(flat(found.values, ROWS), batch[ROWS], "sum")}  # 3
         for a in self.accumulators:
-            new[a.name] = add(flat(found.values, a.name), flat(batch, a.name), a.function)
+            new[a.name] = add(flat(found.values, a.name), batch[a.name], a.function)
         for extreme in self.extremes:  # 4
-            new[extreme.accumulator] = self._extreme(state, extreme, moved, found.values, batch)
+            current = flat(found.values, extreme.accumulator)
+            new[extreme.accumulator] = self._extreme(state, extreme, moved[extreme.multiset], current, groups, hashes)
         old = {name: flat(found.values, name) for name in new}
         known: Bools = found.hit & (pc.fill_null(old[ROWS], 0).to_numpy() > 0)
         alive: Bools = new[ROWS].to_numpy() > 0
@@ -92,40 +102,41 @@ class Aggregate:
         same = equal_rows(old_results, new_results, count)
         return self._changes(groups, old_results, new_results, known, alive, same)  # 6
 
-    def _run_multisets(self, state: State, rows: pa.Table, batch: pa.Table) -> tuple[pa.Table, dict[str, pa.Table]]:
-        """Append the accumulators that count transitions to `batch`; also answer with the transitions themselves."""
-        moved: dict[str, pa.Table] = {}
-        for multiset in self.multisets:
-            transitions = multiset.apply(state[multiset.name], rows)
-            moved[multiset.name] = transitions
-            for a in (a for a in self.accumulators if a.multiset == multiset.name):
-                batch = batch.append_column(a.name, a.from_transitions(transitions, multiset, batch, self.groups.names))
-        return batch, moved
+    def _reduced(self, rows: pa.Table, grouped: Groups) -> dict[str, pa.Array]:
+        """The plain accumulators of the batch, one value per group."""
+        plain = [Accumulator(ROWS, pa.int64(), "sum"), *(a for a in self.accumulators if not a.multiset)]
+        if len(grouped) == rows.num_rows:
+            first = pa.array(grouped.first)
+            return {a.name: checked_cast(flat(rows, a.name).take(first), a.type) for a in plain}
+        numbered = rows.select([a.name for a in plain]).append_column(GROUP, pa.array(grouped.of_row))
+        return {a.name: a.per_group(numbered, len(grouped)) for a in plain}
+
+    def _multiset(self, name: str) -> Multiset:
+        return next(m for m in self.multisets if m.name == name)
 
     def _extreme(
-        self, state: State, extreme: Extreme, moved: dict[str, pa.Table], stored: pa.Table, batch: pa.Table
+        self,
+        state: State,
+        extreme: Extreme,
+        transitions: pa.Table,
+        current: pa.Array,
+        groups: Sequence[pa.Array],
+        hashes: Ints,
     ) -> pa.Array:
         """Best of the stored and the appeared values, unless the stored one disappeared: then look at all values."""
-        multiset = next(m for m in self.multisets if m.name == extreme.multiset)
-        transitions = moved[multiset.name]
+        multiset, count = self._multiset(extreme.multiset), len(hashes)
         weights = transitions.column(multiset.weight)
-        names, value = self.groups.names, multiset.value.name
-        reduction = Accumulator(value, multiset.value.type, extreme.function)
-        best = reduction.best(transitions.filter(pc.greater(weights, 0)), batch, names)
-        lost = reduction.best(transitions.filter(pc.less(weights, 0)), batch, names)
-        current = flat(stored, extreme.accumulator)
+        reduction = Accumulator(multiset.value.name, multiset.value.type, extreme.function)
+        best = reduction.per_group(transitions.filter(pc.greater(weights, 0)), count)
+        lost = reduction.per_group(transitions.filter(pc.less(weights, 0)), count)
         answer = add(current, best, extreme.function)
-        same = equal_rows([current], [lost], len(current)) & pc.is_valid(lost).to_numpy(zero_copy_only=False)
-        stale = np.flatnonzero(same)
-        if not len(stale):
+        same = equal_rows([current], [lost], count) & pc.is_valid(lost).to_numpy(zero_copy_only=False)
+        if not same.any():
             return answer
-        index = pa.array(stale)
-        groups = [flat(batch, n).take(index) for n in names]
-        hashes = flat(batch, HASH).to_numpy()[stale]
-        rescanned = multiset.extremes(state[multiset.name], groups, hashes, extreme.function)
-        mask = np.zeros(len(answer), dtype=np.bool_)
-        mask[stale] = True
-        return pc.replace_with_mask(answer, pa.array(mask), rescanned.cast(answer.type))
+        stale = pa.array(np.flatnonzero(same))
+        asked = [group.take(stale) for group in groups]
+        rescanned = multiset.extremes(state[multiset.name], asked, hashes[same], extreme.function)
+        return pc.replace_with_mask(answer, pa.array(same), rescanned.cast(answer.type))
 
     def _results(self, accumulators: dict[str, pa.Array], count: int) -> list[pa.Array]:
         return [r.compute(accumulators, count) for r in self.results]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater.changelog.columns import flat, last_rows
 from headwater.changelog.kinds import DELETE, INSERT, KIND, KIND_TYPE, UPDATE_AFTER, UPDATE_BEFORE
@@ -39,4 +40,10 @@ def collapse_in_order(rows: pa.Table, key: Sequence[str], columns: Sequence[str]
 
 def keep_last(rows: pa.Table, key: str, partition: str, offset: str) -> pa.Table:
     """Per key and partition: the message with the highest offset. The others are superseded within the batch."""
-    return last_rows(rows, [key, partition], [offset])
+    if pc.count_distinct(rows.column(partition)).as_py() > 1:
+        return last_rows(rows, [key, partition], [offset])
+    places = np.argsort(flat(rows, offset).to_numpy(), kind="stable")
+    codes = flat(rows, key).dictionary_encode(null_encoding="encode")
+    last = np.empty(len(codes.dictionary), dtype=np.int64)
+    last[codes.indices.to_numpy()[places]] = places  # of several the last one stays
+    return rows.take(pa.array(np.sort(last)))

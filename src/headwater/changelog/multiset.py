@@ -17,12 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.changelog.columns import Ints, flat
+from headwater.changelog.grouping import group_rows
 from headwater.changelog.reduce import reduce_groups
 from headwater.changelog.state import StateTable, TableSpec
 
-__all__ = ["Multiset", "prefix"]
+__all__ = ["GROUP", "Multiset", "prefix"]
 
 COUNT = "__count"
+GROUP = "__group"
+"""The number of a row's group in the batch at hand."""
 
 
 def prefix(hashes: Ints) -> Ints:
@@ -45,21 +48,33 @@ class Multiset:
     def spec(self) -> TableSpec:
         return TableSpec(self.name, pa.schema([*self.groups, self.value]), pa.schema([(COUNT, pa.int64())]))
 
-    def apply(self, table: StateTable, rows: pa.Table) -> pa.Table:
-        """Count the rows in; answer with groups, value and `weight` (+1 appeared, -1 disappeared)."""
+    def apply(self, table: StateTable, rows: pa.Table, groups: Ints) -> pa.Table:
+        """Count the rows in, which belong to these groups of the batch; answer with GROUP, the value and `weight` (+1
+        appeared, -1 disappeared)."""
         names = [*self.groups.names, self.value.name]
-        used = rows.filter(pc.not_equal(rows.column(self.weight), 0)).select([self.hash_, *names, self.weight])
-        net = used.group_by([self.hash_, *names], use_threads=False).aggregate([(self.weight, "sum")])
-        net = net.filter(pc.not_equal(net.column(f"{self.weight}_sum"), 0)).combine_chunks()
+        used = rows.select([self.hash_, *names, self.weight]).append_column(GROUP, pa.array(groups))
+        weights = flat(used, self.weight).to_numpy()
+        if not weights.all():
+            used, weights = used.filter(pa.array(weights != 0)).combine_chunks(), weights[weights != 0]
+        net, weights = self._net(used, weights)
         hashes = flat(net, self.hash_).to_numpy()
         keys = [flat(net, name) for name in names]
         found = table.lookup(hashes, keys)
         before = np.where(found.hit, pc.fill_null(flat(found.values, COUNT), 0).to_numpy(), 0)
-        after = before + flat(net, f"{self.weight}_sum").to_numpy()
+        after = before + weights
         table.write(hashes, keys, [pa.array(after)], after == 0)
         moved = np.sign(after).clip(0) - np.sign(before).clip(0)
-        transitions = net.select(names).append_column(self.weight, pa.array(moved))
+        transitions = net.select([GROUP, self.value.name]).append_column(self.weight, pa.array(moved))
         return transitions.filter(pa.array(moved != 0)).combine_chunks()
+
+    def _net(self, rows: pa.Table, weights: Ints) -> tuple[pa.Table, Ints]:
+        """One row per value of a group, sorted by hash, and its net weight, which is not 0."""
+        keys = [flat(rows, name) for name in (*self.groups.names, self.value.name)]
+        values = group_rows(flat(rows, self.hash_).to_numpy(), keys)
+        net = np.zeros(len(values), dtype=np.int64)
+        np.add.at(net, values.of_row, weights)
+        left = net != 0
+        return rows.take(pa.array(values.first[left])), net[left]
 
     def extremes(self, table: StateTable, groups: Sequence[pa.Array], hashes: Ints, function: str) -> pa.Array:
         """MIN or MAX of each group, from all its values; NULL for a group without any."""

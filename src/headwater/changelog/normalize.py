@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.changelog.columns import Bools, concat, constant, equal_rows, flat, last_rows, widen
+from headwater.changelog.grouping import group_rows
 from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, KIND_TYPE, UPDATE_AFTER, UPDATE_BEFORE
 from headwater.changelog.operator import State
 from headwater.changelog.state import Found, TableSpec
@@ -49,7 +50,7 @@ class Normalize:
 
     def step(self, state: State, rows: pa.Table) -> pa.Table:
         table = state["rows"]
-        rows = newest_rows(rows, [HASH, *self.keys.names])
+        rows = self._newest(rows)
         keys = [flat(rows, name) for name in self.keys.names]
         values = [flat(rows, name) for name in self.values.names]
         hashes = flat(rows, HASH).to_numpy()
@@ -61,6 +62,13 @@ class Normalize:
         index = pa.array(np.flatnonzero(changed))
         table.write(hashes[changed], [k.take(index) for k in keys], [v.take(index) for v in values], gone[changed])
         return self._changes(rows, found, gone, changed)
+
+    def _newest(self, rows: pa.Table) -> pa.Table:
+        names = self.keys.names
+        grouped = group_rows(flat(rows, HASH).to_numpy(), [flat(rows, name) for name in names])
+        if len(grouped) == rows.num_rows:
+            return rows.take(pa.array(grouped.first))  # sorted by hash: lookups are faster
+        return newest_rows(rows, [HASH, *names])
 
     def _changes(self, rows: pa.Table, found: Found, gone: Bools, changed: Bools) -> pa.Table:
         parts = [

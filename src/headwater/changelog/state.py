@@ -23,7 +23,7 @@ from headwater.changelog.kinds import HASH
 __all__ = ["DEAD", "Found", "Layer", "StateTable", "TableSpec"]
 
 DEAD = "__dead"
-MERGE_FACTOR = 3
+MERGE_FACTOR = 1
 """A new layer swallows older ones while they are at most this many times its size."""
 
 
@@ -141,8 +141,10 @@ class StateTable:
         columns = [pa.array(hashes), pa.array(dead), *keys, *values]
         schema = self.spec.layer_schema
         arrays = [a.cast(f.type) if a.type != f.type else a for a, f in zip(columns, schema, strict=True)]
-        order = np.argsort(hashes, kind="stable")
-        self.layers.append(Layer(pa.table(arrays, schema=schema).take(pa.array(order))))
+        layer = pa.table(arrays, schema=schema)
+        if (hashes[1:] < hashes[:-1]).any():
+            layer = layer.take(pa.array(np.argsort(hashes)))
+        self.layers.append(Layer(layer))
         self._merge()
 
     def _merge(self) -> None:

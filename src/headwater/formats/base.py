@@ -1,7 +1,8 @@
 """What a format is to the rest of Headwater: options, a changelog mode, and Spark SQL text in both directions.
 
 A format never sees Spark or Kafka. It answers with Spark SQL expressions, so that decoding and encoding run as the
-JVM's own generated code, column by column, and only for the columns a query asks for.
+JVM's own generated code, column by column, and only for the columns a query asks for. A format may also read whole
+columns of ordinary messages at once, many times faster, and leave the rest to the expressions.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import pyarrow as pa
+
 from headwater.options.base import Option
 from headwater.sql.types import SqlType
 
 __all__ = [
     "ChangelogFormat",
+    "ColumnReader",
     "Decoder",
     "Format",
     "FormatField",
@@ -43,9 +47,30 @@ class FormatMetadata:
     meaning: str
 
 
+class ColumnReader(Protocol):
+    """Reads many payloads at once with Arrow. What it reads, it reads exactly as the decoder's expressions do."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Spark's types of what it reads, one per wanted field."""
+        ...
+
+    def columns(self, names: Sequence[str]) -> tuple[str, ...]:
+        """As `Decoder.columns`, over columns of these names and `types`."""
+        ...
+
+    def error(self, names: Sequence[str]) -> str | None:
+        """As `Decoder.error`, over the same columns. None: what was read has no errors, and the payload may go."""
+        ...
+
+    def read(self, payloads: pa.Array, types: Sequence[pa.DataType]) -> list[pa.Array] | None:
+        """The columns, of Arrow's `types`, or None if any payload (none is null) is left to the expressions."""
+        ...
+
+
 @dataclass(frozen=True)
 class Decoder:
-    """How one payload becomes columns. All members are Spark SQL text.
+    """How one payload becomes columns. All members but the last are Spark SQL text.
 
     before   names and what they stand for, computed in order before `parsed`; `after` likewise behind it. A plan is
              made anew for every batch, so whatever is needed twice gets a name instead of being written twice
@@ -59,6 +84,7 @@ class Decoder:
     changes  where a message holds changes: an ARRAY<STRUCT<kind: TINYINT, row: STRUCT<…>>> over the alias, in order.
              `columns` are then over one element of it, named `change_name(alias)`
     metadata one per wanted key of a changelog format, over the alias
+    reader   a faster way for ordinary payloads. None: there is none for these fields
     """
 
     parsed: str
@@ -70,6 +96,7 @@ class Decoder:
     split: str | None = None
     changes: str | None = None
     metadata: tuple[str, ...] = ()
+    reader: ColumnReader | None = None
 
 
 def part_name(alias: str) -> str:

@@ -3,6 +3,8 @@
 A message is parsed once, by `from_json` with exactly the wanted fields. Spark's parser is strict where Flink's is not
 (a number in quotes, a fraction for an INT); it then fills `_bad`, and only such a message is parsed again, with text
 for every leaf, which is converted as Flink does. What is still NULL then, but has text, is an error.
+
+`json_columns` is the faster way for many messages at once.
 """
 
 from __future__ import annotations
@@ -10,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headwater.formats.base import Decoder, FormatField
-from headwater.formats.json_leaves import FAST, LENIENT, Leaves
+from headwater.formats.base import ColumnReader, Decoder, FormatField
+from headwater.formats.json_columns import json_reader
+from headwater.formats.json_leaves import FAST, LENIENT, Leaves, misread, rows_opened, shown
 from headwater.formats.sqltext import field, name, once, options_map, text, text_of
 from headwater.sql.types import SqlType
 
@@ -64,7 +67,11 @@ class _Message:
             skip=self._skip(),
             before=((self._text, text_of(self._payload)),),
             after=self._after(),
+            reader=self._reader(),
         )
+
+    def _reader(self) -> ColumnReader | None:
+        return None if self._all_present else json_reader(self._wanted, self._fast, may_fail=not self._ignore_errors)
 
     def _after(self) -> tuple[tuple[str, str], ...]:
         """Only a message that Spark found bad is parsed again."""
@@ -121,11 +128,11 @@ class _Message:
         """Conditions under which a message that Spark found good is not, with what to report."""
         raw = field(self._alias, wanted.name)
         found = []
-        for inner, at in _rows_opened(wanted, raw):
+        for inner, at in rows_opened(wanted, raw):
             broken = self._fast.broken(at, inner.type)
             if broken:
-                found.append((broken, _report(inner, _shown(at, inner.type))))
-        no_utf8 = _report(wanted, "'bytes that are not UTF-8'")
+                found.append((broken, misread(inner, shown(at, inner.type))))
+        no_utf8 = misread(wanted, "'bytes that are not UTF-8'")
         if wanted.type.is_string:
             found.append((f"contains({raw}, '\\ufffd') AND NOT is_valid_utf8({self._text})", no_utf8))
         elif _has_text(wanted.type):
@@ -135,14 +142,14 @@ class _Message:
     def _lenient_errors(self, wanted: FormatField) -> list[str]:
         if not wanted.type.is_nested:
             raw = self._again(wanted)
-            return [f"WHEN {self._lenient.broken(raw, wanted.type) or 'false'} THEN {_report(wanted, raw)}"]
+            return [f"WHEN {self._lenient.broken(raw, wanted.type) or 'false'} THEN {misread(wanted, raw)}"]
         parsed = self._parse(self._lenient, [wanted])
         as_text = field(self._parse(self._lenient, [FormatField(wanted.name, SqlType("STRING"))]), wanted.name)
-        cases = [f"WHEN {field(parsed, self._bad)} IS NOT NULL THEN {_report(wanted, as_text)}"]
-        for inner, at in _rows_opened(wanted, self._again(wanted)):
+        cases = [f"WHEN {field(parsed, self._bad)} IS NOT NULL THEN {misread(wanted, as_text)}"]
+        for inner, at in rows_opened(wanted, self._again(wanted)):
             broken = self._lenient.broken(at, inner.type)
             if broken:
-                cases.append(f"WHEN {broken} THEN {_report(inner, _shown(at, inner.type))}")
+                cases.append(f"WHEN {broken} THEN {misread(inner, shown(at, inner.type))}")
         return cases
 
     def _missing(self) -> list[str]:
@@ -163,23 +170,6 @@ def _absent(members: str, label: str, kind: SqlType, path: str) -> list[str]:
             inner = _absent(below, f.name, f.type, f"{path}.{f.name}")
             cases += [case.replace("WHEN ", f"WHEN {present} ", 1) for case in inner]
     return cases
-
-
-def _rows_opened(wanted: FormatField, raw: str) -> list[tuple[FormatField, str]]:
-    """The field, or if it is a ROW those inside, with their paths as names: an error should name the very field."""
-    if wanted.type.name != "ROW":
-        return [(wanted, raw)]
-    inner = [(FormatField(f"{wanted.name}.{f.name}", f.type), field(raw, f.name)) for f in wanted.type.fields]
-    return [part for below, at in inner for part in _rows_opened(below, at)]
-
-
-def _report(wanted: FormatField, shown: str) -> str:
-    start, end = f"Fail to deserialize at field: {wanted.name}. ", f" is not {wanted.type.as_nullable()}."
-    return f"concat({text(start)}, coalesce(left({shown}, 200), 'It'), {text(end)})"
-
-
-def _shown(raw: str, kind: SqlType) -> str:
-    return f"to_json({raw})" if kind.is_nested else f"CAST({raw} AS STRING)"
 
 
 def _has_text(kind: SqlType) -> bool:

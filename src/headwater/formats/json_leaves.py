@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import count
 
-from headwater.formats.sqltext import field, name
+from headwater.formats.base import FormatField
+from headwater.formats.sqltext import field, name, text
 from headwater.formats.texts import time_millis
 from headwater.sql.types import SqlType
 
-__all__ = ["FAST", "LENIENT", "Leaves"]
+__all__ = ["FAST", "LENIENT", "Leaves", "misread", "rows_opened", "shown"]
 
 
 _FAST_RAW = {"TINYINT": "SMALLINT", "DATE": "STRING", "TIME": "STRING", "TIMESTAMP_LTZ": "STRING"}
@@ -122,6 +123,25 @@ def _element(kind: SqlType) -> SqlType:
 
 def _map_value(kind: SqlType) -> SqlType:
     return SqlType("INT") if kind.name == "MULTISET" else _element(kind)
+
+
+def rows_opened(wanted: FormatField, raw: str) -> list[tuple[FormatField, str]]:
+    """The field, or if it is a ROW those inside, with their paths as names: an error should name the very field."""
+    if wanted.type.name != "ROW":
+        return [(wanted, raw)]
+    inner = [(FormatField(f"{wanted.name}.{f.name}", f.type), field(raw, f.name)) for f in wanted.type.fields]
+    return [part for below, at in inner for part in rows_opened(below, at)]
+
+
+def misread(wanted: FormatField, shown: str) -> str:
+    """The sentence about a field that has no value of its type."""
+    start, end = f"Fail to deserialize at field: {wanted.name}. ", f" is not {wanted.type.as_nullable()}."
+    return f"concat({text(start)}, coalesce(left({shown}, 200), 'It'), {text(end)})"
+
+
+def shown(raw: str, kind: SqlType) -> str:
+    """A raw value as a person may read it."""
+    return f"to_json({raw})" if kind.is_nested else f"CAST({raw} AS STRING)"
 
 
 FAST = Leaves(_fast_raw, _fast_value)

@@ -36,7 +36,9 @@ def lower_aggregate(node: n.Aggregate, frame: DataFrame, partitions: int) -> tup
     names = [c.name for c in node.columns[len(node.groups) :]]
     results = [contributions.add(name, call) for name, call in zip(names, node.calls, strict=True)]
     groups = [_quoted(g) for g in node.groups]
-    rows = frame.selectExpr(*groups, *(f"{sql} AS {name}" for name, sql in contributions.columns.items()))
+    ones = contributions.ones()
+    shuffled = {name: sql for name, sql in contributions.columns.items() if name not in ones}
+    rows = frame.selectExpr(*groups, *(f"{sql} AS {name}" for name, sql in shuffled.items()))
     if not contributions.multisets:
         rows = _reduced(rows, groups, contributions)
     elif groups:
@@ -44,7 +46,7 @@ def lower_aggregate(node: n.Aggregate, frame: DataFrame, partitions: int) -> tup
     else:
         rows = rows.repartition(1)
     rows = _with_hashes(rows, groups, contributions, partitions)
-    return rows, _operator(node, rows, contributions, results)
+    return rows, _operator(node, rows, contributions, results, ones)
 
 
 @dataclass
@@ -65,6 +67,10 @@ class _Contributions:
     @property
     def weight(self) -> str:
         return WEIGHT if self.retracting else "1L"
+
+    def ones(self) -> tuple[str, ...]:
+        """Columns that are 1 in every row: where rows are shuffled as they are, these need not be."""
+        return tuple(name for name, sql in self.columns.items() if sql == "1L") if self.multisets else ()
 
     def add(self, name: str, call: AggregateCall) -> tuple[str, AggregateCall, str, str]:
         """Declare what a call needs; answer with (column, call, value accumulator, count accumulator)."""
@@ -167,11 +173,12 @@ def _operator(
     rows: DataFrame,
     contributions: _Contributions,
     results: list[tuple[str, AggregateCall, str, str]],
+    ones: tuple[str, ...],
 ) -> Aggregate:
     schema = to_arrow_schema(rows.schema)
     groups = pa.schema([schema.field(g) for g in node.groups])
     plain = [
-        Accumulator(name, schema.field(name).type, function)
+        Accumulator(name, pa.int64() if name in ones else schema.field(name).type, function)
         for name, function in contributions.functions.items()
         if name != ROWS
     ]
@@ -187,6 +194,7 @@ def _operator(
         node.before,
         multisets,
         tuple(Extreme(*entry) for entry in contributions.extremes),
+        ones,
     )
 
 

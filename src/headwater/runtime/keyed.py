@@ -19,7 +19,7 @@ from headwater.changelog.columns import flat, widen
 from headwater.changelog.operator import Operator
 from headwater.runtime.layers import Bucket
 
-__all__ = ["BUCKET", "Stage", "host"]
+__all__ = ["BUCKET", "Stage", "host", "in_worker", "stateless"]
 
 BUCKET = "__bucket"
 OUTPUT_ROWS = 50_000
@@ -40,7 +40,6 @@ def host(operator: Operator, stage: Stage) -> Callable[[Batches], Batches]:
     """A function for `mapInArrow` that runs `operator` on one partition."""
 
     def run(batches: Batches) -> Batches:
-        _keep_zip_directories()
         context = TaskContext.get()
         partition = context.partitionId() if context else 0
         received = list(batches)
@@ -57,19 +56,28 @@ def host(operator: Operator, stage: Stage) -> Callable[[Batches], Batches]:
             bucket.save(state, stage.version, stage.run, partition)
             yield from changes.cast(operator.output).to_batches(max_chunksize=OUTPUT_ROWS)
 
-    return run
+    return in_worker(run)
 
 
 def stateless(step: Callable[[pa.Table], pa.Table], output: pa.Schema) -> Callable[[Batches], Batches]:
     """A function for `mapInArrow` that sees its whole partition at once but remembers nothing."""
 
     def run(batches: Batches) -> Batches:
-        _keep_zip_directories()
         received = list(batches)
         if any(batch.num_rows for batch in received):
             rows = pa.Table.from_batches(received)
             changes = step(rows.cast(_utc(widen(rows.schema))).combine_chunks())
             yield from changes.cast(output).to_batches(max_chunksize=OUTPUT_ROWS)
+
+    return in_worker(run)
+
+
+def in_worker(step: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]:
+    """`step` as a function for `mapInArrow`."""
+
+    def run(batches: Batches) -> Batches:
+        _keep_zip_directories()
+        yield from step(batches)
 
     return run
 

@@ -6,9 +6,21 @@ Small fetches and polls are what makes Spark's reader slow by default; see docs/
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
-__all__ = ["NOT_FOR_CLIENTS", "commits_offsets", "reader_options", "writer_options"]
+from pyspark.sql import SparkSession
+
+from headwater.options.secrets import is_secret
+
+__all__ = [
+    "NOT_FOR_CLIENTS",
+    "commits_offsets",
+    "has_secrets",
+    "reader_options",
+    "spark_connector",
+    "writer_options",
+]
 
 _READER = {
     "max.poll.records": "10000",
@@ -23,6 +35,7 @@ _WRITER = {
     "send.buffer.bytes": str(1 << 20),
 }
 # Flink's name for what Kafka's own 'enable.auto.commit' means to us, too.
+_OLDER = "spark.sql.sources.useV1SourceList"
 _COMMITS = ("enable.auto.commit", "commit.offsets.on.checkpoint")
 # Ours to act on: positions are kept in checkpoints, and groups are told of them by the source.
 NOT_FOR_CLIENTS = frozenset({"group.id", "auto.offset.reset", "auto.commit.interval.ms", *_COMMITS})
@@ -46,3 +59,19 @@ def reader_options(properties: Mapping[str, str], job: str) -> dict[str, str]:
 def writer_options(properties: Mapping[str, str]) -> dict[str, str]:
     own = {k: v for k, v in properties.items() if k not in NOT_FOR_CLIENTS}
     return {f"kafka.{k}": v for k, v in {**_WRITER, **own}.items()}
+
+
+@contextmanager
+def spark_connector(session: SparkSession, properties: Mapping[str, str]) -> Iterator[None]:
+    """Which of Spark's two Kafka connectors is used inside. The newer one reads rows without turning each into objects
+    and back, and tells how many it wrote; but it shows all options on Spark's web page, and the older one masks them."""
+    before = session.conf.get(_OLDER)
+    session.conf.set(_OLDER, "kafka" if has_secrets(properties) else "")
+    try:
+        yield
+    finally:
+        session.conf.set(_OLDER, before or "")
+
+
+def has_secrets(properties: Mapping[str, str]) -> bool:
+    return any(is_secret(key) for key in properties)

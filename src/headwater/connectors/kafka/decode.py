@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pyspark.sql import DataFrame
@@ -18,6 +18,7 @@ from headwater.catalog.tables import Table
 from headwater.changelog.collapse import keep_last
 from headwater.changelog.kinds import DELETE, INSERT, KIND
 from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, POSITION
+from headwater.connectors.kafka.ingest import field_names, ingest, is_read
 from headwater.connectors.kafka.layout import MessageLayout, MessageSide, message_layout
 from headwater.formats.base import ChangelogFormat, Decoder, change_name, part_name
 from headwater.plan.expression import Expr
@@ -43,24 +44,38 @@ _METADATA = {
     "header-list": "coalesce(headers, array())",
     "leader-epoch": "CAST(NULL AS INT)",
 }
+_FROM = {  # the column of Spark's Kafka source behind a metadata key
+    "topic": "topic",
+    "timestamp": "timestamp",
+    "timestamp-type": "timestampType",
+    "headers": "headers",
+    "header-list": "headers",
+}
 
 
 Watch = Callable[[DataFrame, str], DataFrame]
 """Sees messages before the bad ones are left out: those for which the predicate is true."""
 
 
-def decode(raw: DataFrame, table: Table, columns: Sequence[str], watch: Watch | None = None) -> DataFrame:
+def decode(
+    raw: DataFrame, table: Table, columns: Sequence[str], watch: Watch | None = None, *, many: bool = False
+) -> DataFrame:
     """The wanted columns and, for a changelog source, its kind and where each message stood. A bad message raises, or
-    with `watch` is left out."""
+    with `watch` is left out. `many` messages go through `ingest` first, which changes nothing but the time it takes."""
     layout = message_layout(table)
     upserts = table.connector.reads_upserts
     sides = _sides(layout, columns, upserts)
     late = upserts and (watch is not None or any(side.options.get("ignore-parse-errors") for side in sides))
-    if upserts and not late:
+    decoded = [_Side(table, layout, side, columns) for side in sides]
+    readers = {side.payload: reader for side in decoded if (reader := side.decoder().reader) is not None}
+    raw = _without_empty_sides(raw, layout, upserts)
+    if many and watch is None and (readers or (upserts and not late)):
+        raw = ingest(_needed(raw, decoded, upserts), readers, keyed=upserts and not late, keeps_payloads=upserts)
+        raw = _with_topic(raw, table)
+    elif upserts and not late:
         raw = _without_superseded(raw)
-    raw = _without_empty_sides(raw, layout, sides, upserts)
-    for side in sides:
-        raw = _decoded(raw, _Side(table, layout, side, columns), watch)
+    for side in decoded:
+        raw = _decoded(raw, side, watch)
     if late:  # a message that gives no row supersedes none
         raw = _without_superseded(raw)
     metadata = {c.name: c for c in table.metadata_columns}
@@ -114,20 +129,38 @@ def _place(table: Table) -> str:
     return "partition" if len(table.options.strings("topic")) == 1 else "xxhash64(topic, partition)"
 
 
-def _without_empty_sides(
-    raw: DataFrame, layout: MessageLayout, decoded: Sequence[MessageSide], upserts: bool
-) -> DataFrame:
-    """A null key or value gives no row in most formats. That must not depend on which columns a query uses."""
+def _without_empty_sides(raw: DataFrame, layout: MessageLayout, upserts: bool) -> DataFrame:
+    """A null key or value gives no row in most formats. That must not depend on which columns a query uses. A message
+    without a key belongs to no row of an upsert table, and there a null value is a delete."""
+    if upserts:
+        return raw.where("key IS NOT NULL")
     for payload, side in (("key", layout.key), ("value", layout.value)):
-        if side is not None and side not in decoded and not upserts and not side.format.decodes_null:
+        if side is not None and not side.format.decodes_null:
             raw = raw.where(f"{payload} IS NOT NULL")
     return raw
+
+
+def _needed(raw: DataFrame, sides: Sequence[_Side], upserts: bool) -> DataFrame:
+    """The columns of Spark's source that are used later: Python should see nothing else."""
+    table, columns = sides[0].table, sides[0].columns
+    names = {"partition", "offset", "timestamp"} | {side.payload for side in sides}
+    names |= {_FROM[c.key] for c in table.metadata_columns if c.name in columns and c.key in _FROM}
+    if len(table.options.strings("topic")) != 1:
+        names.add("topic")
+    if upserts:
+        names |= {"key", "value"}
+    return raw.selectExpr(*(name for name in raw.columns if name in names))
+
+
+def _with_topic(messages: DataFrame, table: Table) -> DataFrame:
+    if "topic" in messages.columns:
+        return messages
+    return messages.selectExpr("*", f"{_literal(table.options.strings('topic')[0])} AS topic")
 
 
 def _without_superseded(raw: DataFrame) -> DataFrame:
     """Of the messages of one key in one partition only the last one counts, so only that is decoded and shuffled. A
     message without a key belongs to no row."""
-    raw = raw.where("key IS NOT NULL")
     step = partial(keep_last, key="key", partition="partition", offset="offset")
     return raw.mapInArrow(stateless(step, to_arrow_schema(raw.schema)), raw.schema)
 
@@ -183,8 +216,8 @@ class _Side:
 def _decoded(raw: DataFrame, side: _Side, watch: Watch | None) -> DataFrame:
     """`raw` with the columns of one side under `__key_<column>` or `__value_<column>`."""
     payload, decoder = side.payload, side.decoder()
-    if not side.optional and not side.side.format.decodes_null:
-        raw = raw.where(f"{payload} IS NOT NULL")
+    if is_read(payload) in raw.columns:
+        decoder = _either(decoder, payload)
     parsed = _parsed(raw, decoder, payload)
     present = f"{payload} IS NULL OR " if side.optional else ""
     if decoder.skip is not None:
@@ -213,6 +246,24 @@ def _parsed(raw: DataFrame, decoder: Decoder, payload: str) -> DataFrame:
     for alias, sql in (*decoder.before, (f"__{payload}", decoder.parsed), *decoder.after):
         raw = raw.selectExpr("*", f"{sql} AS {_quoted(alias)}")
     return raw
+
+
+def _either(decoder: Decoder, payload: str) -> Decoder:
+    """For messages of which some are read already: what the reader gave, or else what the expressions give."""
+    reader, read = decoder.reader, is_read(payload)
+    assert reader is not None
+    names = field_names(payload, reader)
+    both = zip(reader.columns(names), decoder.columns, strict=True)
+    return replace(
+        decoder,
+        split=decoder.split and f"IF({read}, array(CAST(NULL AS BINARY)), {decoder.split})",
+        before=tuple((name, f"IF({read}, NULL, {sql})") for name, sql in decoder.before),
+        parsed=f"IF({read}, NULL, {decoder.parsed})",
+        after=tuple((name, f"IF({read}, NULL, {sql})") for name, sql in decoder.after),
+        skip=decoder.skip and f"NOT {read} AND ({decoder.skip})",
+        error=decoder.error and f"IF({read}, {reader.error(names) or 'NULL'}, {decoder.error})",
+        columns=tuple(f"IF({read}, {fast}, {slow})" for fast, slow in both),
+    )
 
 
 def _is_bad(decoder: Decoder, side: _Side) -> str:

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from headwater.catalog.tables import Table
 from headwater.connectors.io import IoContext, Pace, Sink, SinkStart
-from headwater.connectors.kafka.client import writer_options
+from headwater.connectors.kafka.client import has_secrets, spark_connector, writer_options
 from headwater.connectors.kafka.librdkafka import producer_settings
 from headwater.connectors.kafka.messages import ROW, messages
 from headwater.connectors.kafka.options import PARTITIONERS, PROPERTIES
@@ -28,12 +28,9 @@ from headwater.connectors.kafka.produce import plain_writer
 from headwater.connectors.kafka.topics import SinkTopics
 from headwater.connectors.kafka.transactions import Transactions, Writer, write_once
 from headwater.errors import IncompatibleCheckpointError
-from headwater.options.secrets import is_secret
 from headwater.runtime.keyed import _keep_zip_directories
 
 __all__ = ["KafkaSink"]
-
-_V1_SOURCES = "spark.sql.sources.useV1SourceList"
 
 
 class KafkaSink(Sink):
@@ -127,28 +124,21 @@ class KafkaSink(Sink):
         return with_built_in(sent, self._partitioner, self._counts, batch)
 
     def _write_by_spark(self, sent: DataFrame) -> int:
-        """Spark's newer way of writing is quicker for small batches and tells how many rows it wrote, but it shows all
-        options on Spark's web page. The older way masks them; there, what has been written is seen by the topics."""
-        if any(is_secret(key) for key in self._properties):
+        if has_secrets(self._properties):  # then Spark does not tell what it wrote
             before = self._length()
-            self._save(sent, "kafka")
+            self._save(sent)
             return self._length() - before
         written = Observation()
-        self._save(sent.observe(written, F.count(F.lit(1)).alias("rows")), "")
+        self._save(sent.observe(written, F.count(F.lit(1)).alias("rows")))
         return int(written.get["rows"])
 
-    def _save(self, sent: DataFrame, older_ways: str) -> None:
-        session = self._context.spark
+    def _save(self, sent: DataFrame) -> None:
         options = writer_options({**self._acks(), **self._properties})
         writer = sent.write.format("kafka").options(**options).mode("append")
         if "topic" not in sent.columns:
             writer = writer.option("topic", self._topic)
-        before = session.conf.get(_V1_SOURCES)
-        session.conf.set(_V1_SOURCES, older_ways)
-        try:
+        with spark_connector(self._context.spark, self._properties):
             writer.save()
-        finally:
-            session.conf.set(_V1_SOURCES, before or "")
 
     def _length(self) -> int:
         """How many messages the topics have ever got."""
