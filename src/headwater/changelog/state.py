@@ -20,10 +20,10 @@ import pyarrow.compute as pc
 from headwater.changelog.columns import Bools, Ints, concat, equal_rows, flat, widen
 from headwater.changelog.kinds import HASH
 
-__all__ = ["DEAD", "Found", "Layer", "StateTable", "TableSpec"]
+__all__ = ["DEAD", "MERGE_FACTOR", "Found", "Layer", "StateTable", "TableSpec"]
 
 DEAD = "__dead"
-MERGE_FACTOR = 1
+MERGE_FACTOR = 1.5
 """A new layer swallows older ones while they are at most this many times its size."""
 
 

@@ -45,7 +45,7 @@ def _readable(kind: SqlType, nested: bool = False) -> bool:
         return bool(kind.fields) and all(_readable(f.type, True) for f in kind.fields)
     if kind.name == "ARRAY":
         return kind.element is not None and _readable(kind.element, True)
-    return kind.name in _SCALARS and not (nested and kind.name == "TIMESTAMP")
+    return kind.name in _SCALARS and not (nested and kind.name in {"DOUBLE", "TIMESTAMP"})  # see _typed
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,11 @@ def _lines(payloads: pa.Array) -> pa.Buffer | None:
 
 
 def _typed(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Where Arrow reads more than Spark does, what is beyond is refused."""
+    if pa.types.is_floating(kind) and pc.any(pc.invert(pc.is_finite(column))).as_py():
+        raise pa.ArrowInvalid("NaN is no JSON.")
     if not pa.types.is_timestamp(kind):
         return column
-    if not pc.all(pc.match_substring_regex(column, _TIMESTAMP)).as_py():
+    if pc.any(pc.invert(pc.match_substring_regex(column, _TIMESTAMP))).as_py():
         raise pa.ArrowInvalid("A time stamp of another shape.")
     return column.cast(kind)

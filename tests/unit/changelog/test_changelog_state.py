@@ -9,7 +9,7 @@ from changelog_model import small_hash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.changelog.state import DEAD, Layer, StateTable, TableSpec
+from headwater.changelog.state import DEAD, MERGE_FACTOR, Layer, StateTable, TableSpec
 
 KEYS = pa.schema([("k", pa.string()), ("n", pa.int64())])
 VALUES = pa.schema([("v", pa.int64()), ("s", pa.string())])
@@ -72,7 +72,7 @@ def check_layers(table: StateTable, spread: int) -> None:
         if number == 0:
             assert not any(layer.table.column(DEAD).to_pylist())
         else:
-            assert layer.rows * 3 < table.layers[number - 1].rows
+            assert layer.rows * MERGE_FACTOR < table.layers[number - 1].rows
 
 
 def test_nothing_is_found_in_an_empty_table() -> None:
