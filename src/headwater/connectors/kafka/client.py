@@ -64,7 +64,7 @@ def writer_options(properties: Mapping[str, str]) -> dict[str, str]:
 @contextmanager
 def spark_connector(session: SparkSession, properties: Mapping[str, str]) -> Iterator[None]:
     """Which of Spark's two Kafka connectors is used inside. The newer one reads rows without turning each into objects
-    and back, and tells how many it wrote; but it shows all options on Spark's web page, and the older one masks them."""
+    and back, and tells how many it wrote; but it shows all options on Spark's web page; the older one masks them."""
     before = session.conf.get(_OLDER)
     session.conf.set(_OLDER, "kafka" if has_secrets(properties) else "")
     try:
