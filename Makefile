@@ -38,7 +38,7 @@ demo: setup ## a broker, a script and live results, in one go
 	$(BIN)/headwater demo
 
 test: setup ## all tests, against a real broker
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 check: $(VENV)/.package ## ruff, mypy and the walls between the rooms
 	$(BIN)/ruff check .
