@@ -37,7 +37,16 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureBroker]:
         broker.allow(user, ResourceType.TRANSACTIONAL_ID, ["once"], AclOperation.WRITE, AclOperation.DESCRIBE)
     kafka = Kafka(broker.broker.bootstrap_servers)
     kafka.create(
-        {"in": 2, "out-scram": 1, "out-plain": 1, "out-once": 1, "out-shown": 1, "out-shown-once": 1, "denied": 1}
+        {
+            "in": 2,
+            "out-scram": 1,
+            "out-plain": 1,
+            "out-once": 1,
+            "out-old": 1,
+            "out-shown": 1,
+            "out-shown-once": 1,
+            "denied": 1,
+        }
     )
     kafka.produce(Record("in", None, b'{"who":"%s","n":%d}' % (b"xyz"[n % 3 : n % 3 + 1], n)) for n in range(30))
     kafka.close()
@@ -131,6 +140,25 @@ def test_refusals_are_quick_and_name_the_option_to_look_at(secure: SecureBroker,
         assert isinstance(error, KafkaRefusedError), error
         assert fact in error.fact
         assert option in str(error)
+
+
+def test_old_tables_log_in_too(secure: SecureBroker, case_runner: CaseRunner) -> None:
+    """The manuals they come from forbade SASL_SSL. What is wrong is said in their own keys."""
+
+    def old(password: str) -> str:
+        properties = secure.properties("ann", password).items()
+        given = "".join(f", 'connector.properties.{key}' = '{value}'" for key, value in properties)
+        return f"""
+            create table cars (car_id STRING, car_speed INT, primary key (car_id) not enforced) with (
+              'connector.type' = 'upsert-kafka', 'connector.topic' = 'out-old', 'format.type' = 'csv' {given});
+            insert into cars values ('c1', 90);"""
+
+    session = connect(case_runner.spark())
+    session.sql(old(PASSWORD))
+    session.wait()
+    session.close()
+    assert totals(secure, "out-old") == [b"c1,90"]
+    assert "'connector.properties.sasl.jaas.config'" in str(refusal(case_runner, old(WRONG)))
 
 
 def test_what_is_not_permitted_is_said(secure: SecureBroker, case_runner: CaseRunner) -> None:
