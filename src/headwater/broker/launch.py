@@ -125,7 +125,8 @@ def _busy(port: int) -> SetupError:
 def _format(files: Files) -> str:
     """Prepare an empty data directory for a new cluster; its id."""
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    arguments = ["kafka.tools.StorageTool", "format", "--cluster-id", cluster_id, "--config", str(files.properties)]
+    # As one word: an id may begin with a dash.
+    arguments = ["kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "--config", str(files.properties)]
     command = _java(*_SHORT_LIVED, *_LOGGING, *arguments)
     with files.log.open("ab") as log:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, check=False)
