@@ -23,7 +23,7 @@ from headwater.testing.faults import Fault
 from headwater.testing.kafka import Kafka, Record
 from headwater.testing.settle import settle
 
-SEEDS = range(int(os.environ.get("HEADWATER_SEEDS", "2")))
+SEEDS = range(int(os.environ.get("HEADWATER_SEEDS", "1")))
 BLOCKS = 5
 SECONDS = 120.0
 

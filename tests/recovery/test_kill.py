@@ -20,7 +20,7 @@ from headwater.broker import Broker
 from headwater.runtime.checkpoint import Checkpoint
 from headwater.testing.kafka import Kafka, Record
 
-KILLS = int(os.environ.get("HEADWATER_KILLS", "4"))
+KILLS = int(os.environ.get("HEADWATER_KILLS", "3"))
 CHANGES = 8_000 + 1_000 * KILLS
 WAYS = (kill_workers, kill_driver, kill_workers, kill_all)
 
