@@ -9,13 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property
 
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from headwater.catalog.tables import Table
-from headwater.changelog.collapse import keep_last
 from headwater.changelog.kinds import DELETE, INSERT, KIND
 from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, POSITION
 from headwater.connectors.kafka.ingest import field_names, ingest, is_read
@@ -23,7 +21,6 @@ from headwater.connectors.kafka.layout import MessageLayout, MessageSide, messag
 from headwater.formats.base import ChangelogFormat, Decoder, change_name, part_name
 from headwater.plan.expression import Expr
 from headwater.runtime.failures import BAD_RECORD
-from headwater.runtime.keyed import stateless
 from headwater.sql.functions.casts import convert
 from headwater.sql.statements import MetadataColumn
 
@@ -67,13 +64,16 @@ def decode(
     sides = _sides(layout, columns, upserts)
     late = upserts and (watch is not None or any(side.options.get("ignore-parse-errors") for side in sides))
     decoded = [_Side(table, layout, side, columns) for side in sides]
-    readers = {side.payload: reader for side in decoded if (reader := side.decoder().reader) is not None}
+    readers = {side.payload: reader for side in decoded if (reader := side.decoder.reader) is not None}
     raw = _without_empty_sides(raw, layout, upserts)
+    payloads = {"key", "value"} if upserts else {side.payload for side in decoded}
     if many and watch is None and (readers or (upserts and not late)):
-        raw = ingest(_needed(raw, decoded, upserts), readers, keyed=upserts and not late, keeps_payloads=upserts)
+        raw = ingest(
+            _needed(raw, table, columns, payloads), readers, keyed=upserts and not late, keeps_payloads=upserts
+        )
         raw = _with_topic(raw, table)
     elif upserts and not late:
-        raw = _without_superseded(raw)
+        raw = _with_topic(_without_superseded(_needed(raw, table, columns, payloads)), table)
     for side in decoded:
         raw = _decoded(raw, side, watch)
     if late:  # a message that gives no row supersedes none
@@ -102,7 +102,7 @@ def bad_messages(raw: DataFrame, table: Table, columns: Sequence[str]) -> DataFr
     found = raw
     problems, several = [], False
     for side in (_Side(table, layout, s, columns) for s in _sides(layout, columns, table.connector.reads_upserts)):
-        decoder = side.decoder()
+        decoder = side.decoder
         if decoder.error is not None:
             several = several or decoder.split is not None
             problem = f"IF({_is_bad(decoder, side)}, {decoder.error}, NULL)"
@@ -140,15 +140,12 @@ def _without_empty_sides(raw: DataFrame, layout: MessageLayout, upserts: bool) -
     return raw
 
 
-def _needed(raw: DataFrame, sides: Sequence[_Side], upserts: bool) -> DataFrame:
+def _needed(raw: DataFrame, table: Table, columns: Sequence[str], payloads: set[str]) -> DataFrame:
     """The columns of Spark's source that are used later: Python should see nothing else."""
-    table, columns = sides[0].table, sides[0].columns
-    names = {"partition", "offset", "timestamp"} | {side.payload for side in sides}
+    names = {"partition", "offset", "timestamp", *payloads}
     names |= {_FROM[c.key] for c in table.metadata_columns if c.name in columns and c.key in _FROM}
     if len(table.options.strings("topic")) != 1:
         names.add("topic")
-    if upserts:
-        names |= {"key", "value"}
     return raw.selectExpr(*(name for name in raw.columns if name in names))
 
 
@@ -159,10 +156,8 @@ def _with_topic(messages: DataFrame, table: Table) -> DataFrame:
 
 
 def _without_superseded(raw: DataFrame) -> DataFrame:
-    """Of the messages of one key in one partition only the last one counts, so only that is decoded and shuffled. A
-    message without a key belongs to no row."""
-    step = partial(keep_last, key="key", partition="partition", offset="offset")
-    return raw.mapInArrow(stateless(step, to_arrow_schema(raw.schema)), raw.schema)
+    """Of the messages of one key in one partition only the last one counts, so only that is shuffled."""
+    return ingest(raw, {}, keyed=True, keeps_payloads=True)
 
 
 def _sides(layout: MessageLayout, columns: Sequence[str], upserts: bool) -> list[MessageSide]:
@@ -206,6 +201,7 @@ class _Side:
     def metadata(self) -> list[str]:
         return _format_metadata(self.table, self.columns) if self.payload == "value" else []
 
+    @cached_property
     def decoder(self) -> Decoder:
         side, alias, fields = self.side, f"__{self.payload}", [self.side.field_of(c).name for c in self.wanted]
         if isinstance(side.format, ChangelogFormat):
@@ -215,7 +211,7 @@ class _Side:
 
 def _decoded(raw: DataFrame, side: _Side, watch: Watch | None) -> DataFrame:
     """`raw` with the columns of one side under `__key_<column>` or `__value_<column>`."""
-    payload, decoder = side.payload, side.decoder()
+    payload, decoder = side.payload, side.decoder
     if is_read(payload) in raw.columns:
         decoder = _either(decoder, payload)
     parsed = _parsed(raw, decoder, payload)

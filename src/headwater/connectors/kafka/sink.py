@@ -28,7 +28,7 @@ from headwater.connectors.kafka.produce import plain_writer
 from headwater.connectors.kafka.topics import SinkTopics
 from headwater.connectors.kafka.transactions import Transactions, Writer, write_once
 from headwater.errors import IncompatibleCheckpointError
-from headwater.runtime.keyed import _keep_zip_directories
+from headwater.runtime.keyed import in_worker
 
 __all__ = ["KafkaSink"]
 
@@ -172,7 +172,7 @@ def _mark(transactions: Transactions, number: int) -> int:
 
 def _counted(sent: DataFrame, write: _Once | _Plain) -> int:
     """Run `write` in every task and add up what it wrote."""
-    return sum(int(row[0]) for row in sent.mapInArrow(write, "written BIGINT").collect())
+    return sum(int(row[0]) for row in sent.mapInArrow(in_worker(write), "written BIGINT").collect())
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,6 @@ class _Once:
     batch: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-        _keep_zip_directories()
         context = TaskContext.get()
         number = context.partitionId() if context is not None else 0
         yield _number(write_once(self.transactions, number, self.batch, batches))
@@ -197,7 +196,6 @@ class _Plain:
     settings: Mapping[str, Any]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-        _keep_zip_directories()
         yield _number(plain_writer(self.settings).write(self.topic, batches))
 
 
