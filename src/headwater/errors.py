@@ -30,6 +30,7 @@ __all__ = [
     "Position",
     "SetupError",
     "SqlError",
+    "UnusualMessagesError",
     "ValidationError",
     "WorkerLostError",
 ]
@@ -108,6 +109,10 @@ class DataLossError(JobError):
 
 class IncompatibleCheckpointError(JobError):
     """The checkpoint was written by a job this one cannot continue."""
+
+
+class UnusualMessagesError(JobError):
+    """A batch cannot be read by the short cut that was tried. A job reads it the longer way; nobody is told."""
 
 
 class WorkerLostError(JobError):

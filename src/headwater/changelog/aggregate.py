@@ -47,6 +47,7 @@ class Extreme:
 class Aggregate:
     """Input columns: HASH of the groups, the groups, ROWS, the accumulators; and for each multiset its columns.
 
+    A row may hold a list of values of a multiset, and of their hashes, instead of one: then it stands for as many rows.
     `ones` are input columns that are not sent because they are 1 in every row. An accumulator that is computed from a
     multiset's transitions names it in `Accumulator.multiset`.
     """
@@ -79,7 +80,7 @@ class Aggregate:
         groups = [key.take(first) for key in keys]
         hashes: Ints = flat(rows, HASH).to_numpy()[grouped.first]
         batch = self._reduced(rows, grouped)  # 1
-        moved = {m.name: m.apply(state[m.name], rows, grouped.of_row) for m in self.multisets}  # 2
+        moved = {m.name: m.apply(state[m.name], *m.unpacked(rows, grouped.of_row)) for m in self.multisets}  # 2
         for a in (a for a in self.accumulators if a.multiset):
             batch[a.name] = a.from_transitions(moved[a.multiset], self._multiset(a.multiset), count)
         found = state["groups"].lookup(hashes, groups)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.changelog.columns import Ints, flat
+from headwater.changelog.columns import Ints, flat, widen
 from headwater.changelog.grouping import group_rows
 from headwater.changelog.reduce import reduce_groups
 from headwater.changelog.state import StateTable, TableSpec
@@ -47,6 +47,18 @@ class Multiset:
     @property
     def spec(self) -> TableSpec:
         return TableSpec(self.name, pa.schema([*self.groups, self.value]), pa.schema([(COUNT, pa.int64())]))
+
+    def unpacked(self, rows: pa.Table, groups: Ints) -> tuple[pa.Table, Ints]:
+        """One row per value, where a row holds a list of them, and the group of each."""
+        values = flat(rows, self.value.name)
+        if not pa.types.is_list(values.type):
+            return rows, groups
+        parents = pc.list_parent_indices(values)
+        single, hashes = values.flatten(), flat(rows, self.hash_).flatten()
+        columns = {name: flat(rows, name).take(parents) for name in self.groups.names}
+        columns |= {self.value.name: single, self.hash_: hashes, self.weight: pc.is_valid(single).cast(pa.int64())}
+        unpacked = pa.table(columns)
+        return unpacked.cast(widen(unpacked.schema)), groups[parents.to_numpy()]
 
     def apply(self, table: StateTable, rows: pa.Table, groups: Ints) -> pa.Table:
         """Count the rows in, which belong to these groups of the batch; answer with GROUP, the value and `weight` (+1

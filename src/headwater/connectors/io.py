@@ -9,13 +9,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.catalog.tables import Table
+from headwater.changelog.early import EarlyGroups
 
-__all__ = ["IoContext", "Pace", "Position", "Sink", "SinkStart", "Source"]
+__all__ = ["GroupingSource", "IoContext", "Pace", "Position", "Sink", "SinkStart", "Source"]
 
 Position = dict[str, int]
 
@@ -74,6 +75,16 @@ class Source(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class GroupingSource(Protocol):
+    """A source that can begin a GROUP BY while it reads."""
+
+    def read_groups(self, start: Position, end: Position, early: EarlyGroups) -> DataFrame | None:
+        """The rows in between as groups and contributions; None if they have to be read one by one. An
+        UnusualMessagesError while the rows are computed says the same, later."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from headwater.errors import (
     JobError,
     KafkaRefusedError,
     KafkaUnavailableError,
+    UnusualMessagesError,
     WorkerLostError,
 )
 from headwater.options.secrets import hidden_in
@@ -101,8 +102,12 @@ def _raised_by_us(text: str, job: str) -> HeadwaterError | None:
     match = re.search(r"headwater\.errors\.(\w+): (.+?)(?:\n\n|\n\tat |\Z)", text, re.DOTALL)
     if match is None:
         return None
-    passing = {kind.__name__: kind for kind in (KafkaUnavailableError, KafkaRefusedError)}
-    return passing.get(match[1], JobError)(f"Job '{job}' failed: {match[2].strip()}")
+    return _RAISED_BY_WORKERS.get(match[1], JobError)(f"Job '{job}' failed: {match[2].strip()}")
+
+
+_RAISED_BY_WORKERS = {
+    kind.__name__: kind for kind in (KafkaUnavailableError, KafkaRefusedError, DataLossError, UnusualMessagesError)
+}
 
 
 def _worker_lost(text: str, job: str) -> HeadwaterError | None:

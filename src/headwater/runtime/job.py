@@ -17,11 +17,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from headwater.connectors.io import IoContext, Position, Sink, SinkStart, Source, total
+from headwater.changelog.early import EarlyGroups
+from headwater.connectors.io import GroupingSource, IoContext, Position, Sink, SinkStart, Source, total
 from headwater.connectors.open import open_sink, open_source
-from headwater.errors import HeadwaterError, IncompatibleCheckpointError, JobError
+from headwater.errors import HeadwaterError, IncompatibleCheckpointError, JobError, UnusualMessagesError
 from headwater.options.session import SessionOptions
 from headwater.options.spelling import retold
 from headwater.plan.chance import is_repeatable
@@ -32,6 +33,7 @@ from headwater.runtime.checkpoint import Checkpoint, Intent
 from headwater.runtime.failures import is_passing, translate
 from headwater.runtime.layers import state_rows
 from headwater.runtime.lower import Batch, lower
+from headwater.runtime.shortcut import Shortcut
 from headwater.runtime.spark import job_session
 
 __all__ = ["Job", "JobSettings", "Progress", "make_job"]
@@ -199,6 +201,7 @@ class _Loop:
         self.sources: list[Source] = [open_source(scan, context) for scan in self.scans]
         self.sink: Sink = job.around_sink(open_sink(job.plan, context))
         self.wrote_at = time.monotonic()
+        self.shortcut = Shortcut()
 
     def run(self) -> None:
         try:
@@ -284,15 +287,37 @@ class _Loop:
         self._account(batch, intent, _Counts(rows, written, bad), time.monotonic() - began)
 
     def _compute(self, batch: int, intent: Intent) -> tuple[int | None, int]:
-        """How many rows were written, and how many messages could not be read."""
-        frames = {
-            id(scan): source.read(start, end, scan.names)
-            for scan, source, start, end in zip(self.scans, self.sources, intent.start, intent.end, strict=True)
-        }
-        settings = self.job.settings
-        around = Batch(batch, uuid.uuid4().hex, settings.partitions, frames, self.job.checkpoint.state_location)
+        """How many rows were written, and how many messages could not be read. The short cut fails before anything
+        is written: all that is read has gone to its group by then."""
+        if not self.shortcut.is_open():
+            return self._attempt(batch, intent, begins_groups=False)
+        try:
+            result = self._attempt(batch, intent, begins_groups=True)
+        except Exception as error:
+            if not isinstance(self.job._translate(error), UnusualMessagesError):
+                raise
+            self.shortcut.failed()
+            return self._attempt(batch, intent, begins_groups=False)
+        self.shortcut.worked()
+        return result
+
+    def _attempt(self, batch: int, intent: Intent, *, begins_groups: bool) -> tuple[int | None, int]:
+        ranges = list(zip(self.scans, self.sources, intent.start, intent.end, strict=True))
+        by_scan = {id(scan): (source, start, end) for scan, source, start, end in ranges}
+
+        def rows(scan: Scan | Values) -> DataFrame:
+            source, start, end = by_scan[id(scan)]
+            return source.read(start, end, scan.names)
+
+        def groups(scan: Scan, early: EarlyGroups) -> DataFrame | None:
+            source, start, end = by_scan[id(scan)]
+            if not begins_groups or not isinstance(source, GroupingSource):
+                return None
+            return source.read_groups(start, end, early)
+
+        partitions, location = self.job.settings.partitions, self.job.checkpoint.state_location
+        around = Batch(batch, uuid.uuid4().hex, partitions, rows, groups, location)
         written = self.sink.write(lower(self.job.plan, around), batch)
-        ranges = zip(self.scans, self.sources, intent.start, intent.end, strict=True)
         return written, sum(source.settle(start, end, scan.names) for scan, source, start, end in ranges)
 
     def _patiently(self, action: Callable[[], T]) -> T:

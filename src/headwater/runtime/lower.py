@@ -18,13 +18,14 @@ from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from headwater.changelog.collapse import collapse, collapse_in_order
+from headwater.changelog.early import EarlyGroups
 from headwater.changelog.kinds import DELETE, HASH, KIND
 from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, POSITION, Normalize
 from headwater.changelog.operator import Operator
 from headwater.plan import nodes as n
 from headwater.plan.signature import operator_name
 from headwater.plan.traits import unique_key
-from headwater.runtime.aggregates import lower_aggregate
+from headwater.runtime.aggregates import early_groups, lower_aggregate
 from headwater.runtime.keyed import BUCKET, Stage, host, stateless
 
 __all__ = ["Batch", "lower"]
@@ -35,12 +36,14 @@ HIDDEN = (KIND, *STOOD)
 
 @dataclass(frozen=True)
 class Batch:
-    """Everything about the batch at hand that a node needs: its input rows per scan, and where its state goes."""
+    """Everything about the batch at hand that a node needs: its input, as `rows` of a table or as `groups` that were
+    begun while reading (None: they were not), and where its state goes."""
 
     number: int
     run: str
     partitions: int
-    frames: dict[int, DataFrame]
+    rows: Callable[[n.Scan | n.Values], DataFrame]
+    groups: Callable[[n.Scan, EarlyGroups], DataFrame | None]
     state_location: Callable[[str], str]
 
     def stage(self, operator: str) -> Stage:
@@ -61,7 +64,7 @@ def quoted(name: str) -> str:
 def _lower(node: n.Node, root: n.Write, batch: Batch) -> DataFrame:
     match node:
         case n.Scan() | n.Values():
-            return batch.frames[id(node)]
+            return batch.rows(node)
         case n.Project():
             return _project(node, _lower(node.input, root, batch))
         case n.Filter():
@@ -73,8 +76,7 @@ def _lower(node: n.Node, root: n.Write, batch: Batch) -> DataFrame:
         case n.Normalize():
             return _normalize(node, root, batch)
         case n.Aggregate():
-            prepared, operator = lower_aggregate(node, _lower(node.input, root, batch), batch.partitions)
-            return keyed(prepared, operator, batch.stage(operator_name(root, node)))
+            return _aggregate(node, root, batch)
         case n.Collapse():
             return _collapse(node, _lower(node.input, root, batch), batch.partitions)
     raise AssertionError(f"{type(node).__name__} has no lowering")
@@ -104,6 +106,14 @@ def _union(frames: list[DataFrame]) -> DataFrame:
         insert = F.lit(0).cast("tinyint")
         frames = [f if KIND in f.columns else f.withColumn(KIND, insert) for f in frames]
     return reduce(lambda a, b: a.unionByName(b), frames)
+
+
+def _aggregate(node: n.Aggregate, root: n.Write, batch: Batch) -> DataFrame:
+    early = early_groups(node)
+    begun = batch.groups(*early) if early is not None else None
+    rows = begun if begun is not None else _lower(node.input, root, batch)
+    prepared, operator = lower_aggregate(node, rows, batch.partitions, begun=begun is not None)
+    return keyed(prepared, operator, batch.stage(operator_name(root, node)))
 
 
 def _normalize(node: n.Normalize, root: n.Write, batch: Batch) -> DataFrame:

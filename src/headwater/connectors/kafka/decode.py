@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
 from headwater.catalog.tables import Table
 from headwater.changelog.kinds import DELETE, INSERT, KIND
 from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, POSITION
-from headwater.connectors.kafka.ingest import field_names, ingest, is_read
-from headwater.connectors.kafka.layout import MessageLayout, MessageSide, message_layout
+from headwater.connectors.kafka.ingest import Messages, Treatment, field_names, ingest, is_read
+from headwater.connectors.kafka.layout import message_layout
+from headwater.connectors.kafka.sides import Side, payload_of, present_payloads, used_sides
 from headwater.formats.base import ChangelogFormat, Decoder, change_name, part_name
 from headwater.plan.expression import Expr
 from headwater.runtime.failures import BAD_RECORD
@@ -54,41 +54,39 @@ Watch = Callable[[DataFrame, str], DataFrame]
 """Sees messages before the bad ones are left out: those for which the predicate is true."""
 
 
-def decode(
-    raw: DataFrame, table: Table, columns: Sequence[str], watch: Watch | None = None, *, many: bool = False
-) -> DataFrame:
+def decode(messages: Messages, table: Table, columns: Sequence[str], watch: Watch | None = None) -> DataFrame:
     """The wanted columns and, for a changelog source, its kind and where each message stood. A bad message raises, or
-    with `watch` is left out. `many` messages go through `ingest` first, which changes nothing but the time it takes."""
-    layout = message_layout(table)
-    upserts = table.connector.reads_upserts
-    sides = _sides(layout, columns, upserts)
-    late = upserts and (watch is not None or any(side.options.get("ignore-parse-errors") for side in sides))
-    decoded = [_Side(table, layout, side, columns) for side in sides]
-    readers = {side.payload: reader for side in decoded if (reader := side.decoder.reader) is not None}
-    raw = _without_empty_sides(raw, layout, upserts)
-    payloads = {"key", "value"} if upserts else {side.payload for side in decoded}
-    if many and watch is None and (readers or (upserts and not late)):
-        raw = ingest(
-            _needed(raw, table, columns, payloads), readers, keyed=upserts and not late, keeps_payloads=upserts
-        )
-        raw = _with_topic(raw, table)
-    elif upserts and not late:
-        raw = _with_topic(_without_superseded(_needed(raw, table, columns, payloads)), table)
-    for side in decoded:
+    with `watch` is left out. Many messages go through `ingest` first, which changes nothing but the time it takes."""
+    upserts, sides = table.connector.reads_upserts, used_sides(table, columns)
+    late = upserts and (watch is not None or any(side.side.options.get("ignore-parse-errors") for side in sides))
+    readers = {side.payload: reader for side in sides if (reader := side.decoder.reader) is not None}
+    present = present_payloads(table)
+    payloads = {"key", "value"} if upserts else {*present, *(side.payload for side in sides)}
+    keyed = upserts and not late
+    treatment = Treatment(_needed(messages.frame, table, columns, payloads), present, keyed, keeps_payloads=upserts)
+    if messages.many and (readers or keyed):
+        raw = _with_topic(ingest(messages, readers, treatment), table)
+    elif keyed:
+        raw = _with_topic(ingest(messages, {}, treatment), table)
+    else:
+        raw = messages.frame
+        for payload in present:
+            raw = raw.where(f"{payload} IS NOT NULL")
+    for side in sides:
         raw = _decoded(raw, side, watch)
     if late:  # a message that gives no row supersedes none
-        raw = _without_superseded(raw)
+        raw = ingest(Messages(raw), {}, Treatment(raw.columns, (), keyed=True, keeps_payloads=True))
     metadata = {c.name: c for c in table.metadata_columns}
     selected = []
     for name in columns:
         if name in metadata:
             sql = _metadata_sql(metadata[name], table)
         else:
-            sql = _source_of(name, layout, upserts)
+            sql = _quoted(f"__{payload_of(name, table)}_{name}")
         selected.append(f"{sql} AS {_quoted(name)}")
     if upserts:
         selected.append(f"CAST(IF(value IS NULL, {DELETE}, {INSERT}) AS TINYINT) AS {KIND}")
-    changes = isinstance(layout.value.format, ChangelogFormat)
+    changes = isinstance(message_layout(table).value.format, ChangelogFormat)
     if changes:
         selected += [KIND, POSITION]
     if upserts or changes:
@@ -98,10 +96,10 @@ def decode(
 
 def bad_messages(raw: DataFrame, table: Table, columns: Sequence[str]) -> DataFrame:
     """The messages that `decode` leaves out because they are bad, whole, with what is wrong as PROBLEM."""
-    layout, kept = message_layout(table), [_quoted(c) for c in raw.columns]
+    kept = [_quoted(c) for c in raw.columns]
     found = raw
     problems, several = [], False
-    for side in (_Side(table, layout, s, columns) for s in _sides(layout, columns, table.connector.reads_upserts)):
+    for side in used_sides(table, columns):
         decoder = side.decoder
         if decoder.error is not None:
             several = several or decoder.split is not None
@@ -129,24 +127,13 @@ def _place(table: Table) -> str:
     return "partition" if len(table.options.strings("topic")) == 1 else "xxhash64(topic, partition)"
 
 
-def _without_empty_sides(raw: DataFrame, layout: MessageLayout, upserts: bool) -> DataFrame:
-    """A null key or value gives no row in most formats. That must not depend on which columns a query uses. A message
-    without a key belongs to no row of an upsert table, and there a null value is a delete."""
-    if upserts:
-        return raw.where("key IS NOT NULL")
-    for payload, side in (("key", layout.key), ("value", layout.value)):
-        if side is not None and not side.format.decodes_null:
-            raw = raw.where(f"{payload} IS NOT NULL")
-    return raw
-
-
-def _needed(raw: DataFrame, table: Table, columns: Sequence[str], payloads: set[str]) -> DataFrame:
+def _needed(raw: DataFrame, table: Table, columns: Sequence[str], payloads: set[str]) -> list[str]:
     """The columns of Spark's source that are used later: Python should see nothing else."""
     names = {"partition", "offset", "timestamp", *payloads}
     names |= {_FROM[c.key] for c in table.metadata_columns if c.name in columns and c.key in _FROM}
     if len(table.options.strings("topic")) != 1:
         names.add("topic")
-    return raw.selectExpr(*(name for name in raw.columns if name in names))
+    return [name for name in raw.columns if name in names]
 
 
 def _with_topic(messages: DataFrame, table: Table) -> DataFrame:
@@ -155,61 +142,7 @@ def _with_topic(messages: DataFrame, table: Table) -> DataFrame:
     return messages.selectExpr("*", f"{_literal(table.options.strings('topic')[0])} AS topic")
 
 
-def _without_superseded(raw: DataFrame) -> DataFrame:
-    """Of the messages of one key in one partition only the last one counts, so only that is shuffled."""
-    return ingest(raw, {}, keyed=True, keeps_payloads=True)
-
-
-def _sides(layout: MessageLayout, columns: Sequence[str], upserts: bool) -> list[MessageSide]:
-    """Those that must be decoded for these columns."""
-    return [s for s in (layout.key, layout.value) if s is not None and _used(s, layout, columns, upserts)]
-
-
-def _used(side: MessageSide, layout: MessageLayout, columns: Sequence[str], upserts: bool) -> bool:
-    if side is layout.key:
-        return any(name in side.columns and (upserts or name not in layout.value.columns) for name in columns)
-    return any(name in side.columns for name in columns) or layout.key is None or not side.format.insert_only
-
-
-@dataclass(frozen=True)
-class _Side:
-    """One side of a table's messages, and what a query wants of it."""
-
-    table: Table
-    layout: MessageLayout
-    side: MessageSide
-    columns: Sequence[str]
-
-    @property
-    def payload(self) -> str:
-        return "key" if self.side is self.layout.key else "value"
-
-    @property
-    def optional(self) -> bool:
-        """A null value is a delete in a changelog, and nothing to decode."""
-        return self.payload == "value" and self.table.connector.reads_upserts
-
-    @property
-    def format(self) -> str:
-        return f"{self.side.format.identifier} ({self.payload})"
-
-    @property
-    def wanted(self) -> list[str]:
-        return [c for c in self.side.columns if c in self.columns] or [self.side.columns[0]]
-
-    @property
-    def metadata(self) -> list[str]:
-        return _format_metadata(self.table, self.columns) if self.payload == "value" else []
-
-    @cached_property
-    def decoder(self) -> Decoder:
-        side, alias, fields = self.side, f"__{self.payload}", [self.side.field_of(c).name for c in self.wanted]
-        if isinstance(side.format, ChangelogFormat):
-            return side.format.change_decoder(self.payload, alias, side.fields, fields, self.metadata, side.options)
-        return side.format.decoder(self.payload, alias, side.fields, fields, side.options)
-
-
-def _decoded(raw: DataFrame, side: _Side, watch: Watch | None) -> DataFrame:
+def _decoded(raw: DataFrame, side: Side, watch: Watch | None) -> DataFrame:
     """`raw` with the columns of one side under `__key_<column>` or `__value_<column>`."""
     payload, decoder = side.payload, side.decoder
     if is_read(payload) in raw.columns:
@@ -262,22 +195,16 @@ def _either(decoder: Decoder, payload: str) -> Decoder:
     )
 
 
-def _is_bad(decoder: Decoder, side: _Side) -> str:
+def _is_bad(decoder: Decoder, side: Side) -> str:
     skipped = f"coalesce({decoder.skip}, false)" if decoder.skip is not None else "false"
     return f"{side.payload} IS NOT NULL AND NOT {skipped} AND ({decoder.error}) IS NOT NULL"
-
-
-def _format_metadata(table: Table, columns: Sequence[str]) -> list[str]:
-    """The wanted keys of the value's format, without the prefix that tells them from the connector's own."""
-    keys = (c.key for c in table.metadata_columns if c.name in columns and c.key not in _METADATA)
-    return [key.removeprefix("value.") for key in dict.fromkeys(keys)]
 
 
 def _metadata_alias(key: str) -> str:
     return f"__metadata_{key.removeprefix('value.')}"
 
 
-def _report(error: str, side: _Side) -> str:
+def _report(error: str, side: Side) -> str:
     facts = {
         "table": _literal(side.table.name),
         "format": _literal(side.format),
@@ -292,20 +219,12 @@ def _report(error: str, side: _Side) -> str:
     return f"concat('{BAD_RECORD}', to_json(named_struct({struct})))"
 
 
-def _ignore_option(side: _Side) -> str:
+def _ignore_option(side: Side) -> str:
     """The option that makes the format itself patient; not all have one."""
     if all(option.key != "ignore-parse-errors" for option in side.side.format.options):
         return ""
     prefix = "" if "format" in side.table.raw_options and side.payload == "value" else f"{side.payload}."
     return f"{prefix}{side.side.format.identifier}.ignore-parse-errors"
-
-
-def _source_of(name: str, layout: MessageLayout, upserts: bool) -> str:
-    """Where a column comes from: the key names the row of an upsert; elsewhere the value wins."""
-    in_key = layout.key is not None and name in layout.key.columns
-    if in_key and (upserts or name not in layout.value.columns):
-        return _quoted(f"__key_{name}")
-    return _quoted(f"__value_{name}")
 
 
 def _literal(text: str) -> str:

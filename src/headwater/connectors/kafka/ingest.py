@@ -1,29 +1,39 @@
-"""Many messages on their way to the decoders: superseded ones are dropped, ordinary ones read by Arrow, in Python.
+"""Many messages on their way to the decoders: fetched, superseded ones dropped, ordinary ones read by Arrow, in Python.
 
 Worth a trip to Python only for large batches. What comes out of it is the same with and without.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 from pyspark.sql.types import BooleanType, DataType, StructType
 
 from headwater.changelog.collapse import keep_last
 from headwater.changelog.columns import widen
+from headwater.changelog.early import EarlyGroups
+from headwater.connectors.kafka.consume import Range, fetching
+from headwater.errors import UnusualMessagesError
 from headwater.formats.base import ColumnReader
 from headwater.runtime.keyed import in_worker
 
-__all__ = ["field_names", "ingest", "is_read"]
+__all__ = ["Fetch", "Messages", "Treatment", "field_names", "ingest", "ingest_groups", "is_read"]
 
 ROWS_AT_ONCE = 50_000
 BYTES_AT_ONCE = 1 << 28
+ROWS_REDUCED = 500_000
+BYTES_REDUCED = 1 << 26
+GROUPS_AT_ONCE = 4096
+
+Batches = Iterable[pa.RecordBatch]
 
 
 def is_read(payload: str) -> str:
@@ -36,20 +46,81 @@ def field_names(payload: str, reader: ColumnReader) -> list[str]:
     return [f"__{payload}_read_{place}" for place in range(len(reader.types))]
 
 
-def ingest(messages: DataFrame, readers: Mapping[str, ColumnReader], *, keyed: bool, keeps_payloads: bool) -> DataFrame:
-    """`messages`, without superseded ones if they are `keyed`, and with `is_read` and the fields for every reader.
-    Unless it `keeps_payloads`, a payload that was read and has no error is NULL."""
-    schema = StructType(list(messages.schema.fields))
+@dataclass(frozen=True)
+class Fetch:
+    """For workers that read a batch themselves: ranges of offsets, one per task, and the settings of their client."""
+
+    ranges: Sequence[Range]
+    client: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Messages:
+    """The messages of a batch, as Spark reads them, and perhaps another way to get at them. If they are `many`, a trip
+    to Python pays."""
+
+    frame: DataFrame
+    fetch: Fetch | None = None
+    many: bool = False
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """What becomes of messages. Without one of the `present` payloads they are left out. Of `keyed` ones only the last
+    one of a key in a partition counts. Unless it `keeps_payloads`, one that was read and has no error is NULL."""
+
+    columns: Sequence[str]
+    present: tuple[str, ...]
+    keyed: bool
+    keeps_payloads: bool
+
+
+def ingest(messages: Messages, readers: Mapping[str, ColumnReader], treatment: Treatment) -> DataFrame:
+    """The columns of the messages that are left, with `is_read` and the fields for every reader."""
+    rows, step, schema = _ingesting(messages, readers, treatment)
+    return rows.mapInArrow(in_worker(step), schema)
+
+
+def ingest_groups(
+    messages: Messages,
+    readers: Mapping[str, ColumnReader],
+    treatment: Treatment,
+    names: Mapping[str, str],
+    early: EarlyGroups,
+    schema: StructType,
+) -> DataFrame:
+    """Groups and contributions as `early` has them, of `schema`; `names` are the fields behind its columns."""
+    rows, step, _ = _ingesting(messages, readers, treatment)
+    marks = tuple(map(is_read, readers))
+    reduce = _Reduce(dict(names), marks, early, to_arrow_schema(schema))
+    return rows.mapInArrow(in_worker(lambda batches: reduce(step(batches))), schema)
+
+
+def _ingesting(
+    messages: Messages, readers: Mapping[str, ColumnReader], treatment: Treatment
+) -> tuple[DataFrame, Callable[[Batches], Batches], StructType]:
+    """Rows for the workers, what they do with them, and what comes out."""
+    schema = StructType([messages.frame.schema[name] for name in treatment.columns])
+    rows, fetch = _rows(messages, schema)
     reads = []
     for payload, reader in readers.items():
         names, types = field_names(payload, reader), [DataType.fromDDL(t) for t in reader.types]
-        drops = not keeps_payloads and reader.error(names) is None
+        drops = not treatment.keeps_payloads and reader.error(names) is None
         reads.append(_Read(payload, reader, tuple(map(to_arrow_type, types)), drops))
         schema.add(is_read(payload), BooleanType())
         for name, kind in zip(names, types, strict=True):
             schema.add(name, kind)
-    step = _Ingest(tuple(reads), keyed, to_arrow_schema(schema))
-    return messages.mapInArrow(in_worker(step), schema)
+    step = _Ingest(tuple(reads), treatment.present, treatment.keyed, to_arrow_schema(schema))
+    return rows, lambda batches: step(fetch(batches)), schema
+
+
+def _rows(messages: Messages, schema: StructType) -> tuple[DataFrame, Callable[[Batches], Batches]]:
+    """Rows for the workers, and what makes messages of them."""
+    if messages.fetch is None:
+        return messages.frame.selectExpr(*schema.names), lambda batches: batches
+    ranges = messages.fetch.ranges
+    places = messages.frame.sparkSession.range(0, len(ranges), 1, len(ranges))
+    return places, fetching(ranges, messages.fetch.client, to_arrow_schema(schema))
 
 
 @dataclass(frozen=True)
@@ -77,16 +148,24 @@ class _Read:
 @dataclass(frozen=True)
 class _Ingest:
     reads: tuple[_Read, ...]
+    present: tuple[str, ...]
     keyed: bool
     output: pa.Schema
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in self._current(batches) if self.keyed else batches:
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        complete = map(self._complete, batches)
+        for batch in self._current(complete) if self.keyed else complete:
             columns = dict(zip(batch.schema.names, batch.columns, strict=True))
             columns = reduce(lambda read, side: side.apply(read), self.reads, columns)
             yield pa.RecordBatch.from_arrays(list(columns.values()), schema=self.output)
 
-    def _current(self, batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    def _complete(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        for payload in self.present:
+            if batch.column(payload).null_count:
+                batch = batch.filter(pc.is_valid(batch.column(payload)))
+        return batch
+
+    def _current(self, batches: Batches) -> list[pa.RecordBatch]:
         """Of the messages of one key in one partition only the last one counts."""
         received = list(batches)
         if not any(batch.num_rows for batch in received):
@@ -98,6 +177,35 @@ class _Ingest:
         at_once = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE * last.num_rows // last.nbytes))
         chunks = (last.slice(start, at_once) for start in range(0, last.num_rows, at_once))
         return [chunk.cast(rows.schema).combine_chunks().to_batches()[0] for chunk in chunks]
+
+
+@dataclass(frozen=True)
+class _Reduce:
+    """Rows that were all read → groups, some hundred thousand rows at a time."""
+
+    names: Mapping[str, str]
+    marks: tuple[str, ...]
+    early: EarlyGroups
+    output: pa.Schema
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        waiting: list[pa.Table] = []
+        for batch in batches:
+            for mark in self.marks:
+                if not pc.all(batch.column(mark)).as_py():
+                    raise UnusualMessagesError("A batch has messages that are read in another way.")
+            columns = [batch.column(name) for name in self.names.values()]
+            waiting.append(pa.table(columns, names=list(self.names)))
+            if sum(t.num_rows for t in waiting) >= ROWS_REDUCED or sum(t.nbytes for t in waiting) >= BYTES_REDUCED:
+                yield from self._reduced(waiting)
+                waiting = []
+        if waiting:
+            yield from self._reduced(waiting)
+
+    def _reduced(self, rows: list[pa.Table]) -> list[pa.RecordBatch]:
+        groups = self.early.reduced(pa.concat_tables(rows).combine_chunks())
+        found: list[pa.RecordBatch] = groups.cast(self.output).to_batches(max_chunksize=GROUPS_AT_ONCE)
+        return found
 
 
 def _spread(values: pa.Array, present: np.ndarray) -> pa.Array:

@@ -1,5 +1,6 @@
 """`properties.*` are settings of Kafka's Java client. This is what they are called by librdkafka, which writes
-transactions: the same name, another name, nothing (they are a reader's business), or a reason to refuse them.
+transactions and reads large batches: the same name, another name, nothing (they are the other side's business), or a
+reason to refuse them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 from headwater.connectors.kafka.stores import key_store, trust_store
 from headwater.errors import ValidationError
 
-__all__ = ["producer_settings", "untranslatable"]
+__all__ = ["consumer_settings", "producer_settings", "untranslatable"]
 
 _DEFAULTS: Mapping[str, Any] = {
     "partitioner": "murmur2_random",  # where Java clients put a key
@@ -25,44 +26,65 @@ _DEFAULTS: Mapping[str, Any] = {
     "delivery.report.only.error": True,
     "log_level": 0,  # what matters arrives as an error
 }
-_SAME = frozenset(
-    {
-        "acks",
-        "batch.size",
+_READER_DEFAULTS: Mapping[str, Any] = {
+    "group.id": "headwater",  # the client insists on one; it neither joins it nor commits to it
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "enable.partition.eof": True,  # the last offsets of a range may hold nothing
+    "auto.offset.reset": "error",
+    "isolation.level": "read_uncommitted",  # Java's default, not librdkafka's
+    "fetch.wait.max.ms": 10,
+    "fetch.queue.backoff.ms": 2,
+    "queued.min.messages": 100_000,
+    "queued.max.messages.kbytes": 8 << 10,  # what lies beyond the range is fetched in vain
+    "log_level": 0,
+}
+_SAME = {  # in both directions
+    name: name
+    for name in (
         "bootstrap.servers",
         "client.dns.lookup",
         "client.id",
         "client.rack",
-        "compression.type",
         "connections.max.idle.ms",
-        "enable.idempotence",
-        "linger.ms",
-        "max.in.flight.requests.per.connection",
         "metadata.max.age.ms",
         "reconnect.backoff.max.ms",
         "reconnect.backoff.ms",
-        "request.timeout.ms",
-        "retries",
         "retry.backoff.max.ms",
         "retry.backoff.ms",
         "sasl.mechanism",
         "security.protocol",
         "socket.connection.setup.timeout.ms",
-        "transaction.timeout.ms",
-    }
-)
-_RENAMED = {
+    )
+} | {"receive.buffer.bytes": "socket.receive.buffer.bytes", "send.buffer.bytes": "socket.send.buffer.bytes"}
+_WRITING = {
+    **_SAME,
+    "acks": "acks",
+    "batch.size": "batch.size",
+    "compression.type": "compression.type",
     "delivery.timeout.ms": "message.timeout.ms",
+    "enable.idempotence": "enable.idempotence",
+    "linger.ms": "linger.ms",
+    "max.in.flight.requests.per.connection": "max.in.flight.requests.per.connection",
     "max.request.size": "message.max.bytes",
-    "receive.buffer.bytes": "socket.receive.buffer.bytes",
-    "send.buffer.bytes": "socket.send.buffer.bytes",
+    "request.timeout.ms": "request.timeout.ms",
+    "retries": "retries",
+    "transaction.timeout.ms": "transaction.timeout.ms",
+}
+_READING = {
+    **_SAME,
+    "check.crcs": "check.crcs",
+    "fetch.max.bytes": "fetch.max.bytes",
+    "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "fetch.min.bytes": "fetch.min.bytes",
+    "isolation.level": "isolation.level",
+    "max.partition.fetch.bytes": "fetch.message.max.bytes",
 }
 _ELSEWHERE = frozenset(
     {
         "allow.auto.create.topics",
         "auto.commit.interval.ms",
         "auto.offset.reset",
-        "check.crcs",
         "commit.offsets.on.checkpoint",
         "default.api.timeout.ms",
         "enable.auto.commit",
@@ -70,9 +92,7 @@ _ELSEWHERE = frozenset(
         "group.id",
         "group.instance.id",
         "heartbeat.interval.ms",
-        "isolation.level",
         "max.block.ms",
-        "max.partition.fetch.bytes",
         "max.poll.interval.ms",
         "max.poll.records",
         "partition.assignment.strategy",
@@ -109,15 +129,22 @@ def producer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     """All settings of a librdkafka producer for these properties; stores are read and checked."""
     for key, reason in untranslatable(properties).items():
         raise ValidationError(f"'properties.{key}' cannot be used by this sink: {reason}.")
-    settings = {key: value for key, value in properties.items() if key in _SAME}
-    settings |= {_RENAMED[key]: value for key, value in properties.items() if key in _RENAMED}
+    settings = {_WRITING[key]: value for key, value in properties.items() if key in _WRITING}
     if "buffer.memory" in properties:
         settings["queue.buffering.max.kbytes"] = str(max(1, int(properties["buffer.memory"]) >> 10))
     return {**_DEFAULTS, **settings, **_login(properties), **_tls(properties)}
 
 
+def consumer_settings(properties: Mapping[str, str]) -> dict[str, Any]:
+    """All settings of a librdkafka consumer that assigns partitions to itself; stores are read and checked."""
+    for key, reason in untranslatable(properties).items():
+        raise ValidationError(f"'properties.{key}' cannot be used by librdkafka: {reason}.")
+    settings = {_READING[key]: value for key, value in properties.items() if key in _READING}
+    return {**_READER_DEFAULTS, **settings, **_login(properties), **_tls(properties)}
+
+
 def _is_known(key: str) -> bool:
-    known = key in _SAME or key in _RENAMED or key in _ELSEWHERE or key.startswith(("fetch.", "metrics.", "metric."))
+    known = key in _WRITING or key in _READING or key in _ELSEWHERE or key.startswith(("metrics.", "metric."))
     return known or key in _SECURITY or _STORES.fullmatch(key) is not None
 
 

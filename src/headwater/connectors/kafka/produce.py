@@ -13,14 +13,15 @@ from confluent_kafka import Message as Sent
 
 from headwater.errors import HeadwaterError, JobError, KafkaRefusedError, KafkaUnavailableError
 
-__all__ = ["PlainWriter", "Trouble", "plain_writer", "produce", "translated"]
+__all__ = ["PlainWriter", "Trouble", "is_refusal", "plain_writer", "produce", "translated"]
 
 _NO_PARTITION = -1
 _NO_TIMESTAMP = 0
 _FLUSH_SECONDS = 120.0
 
 _REFUSALS = {
-    KafkaError.TOPIC_AUTHORIZATION_FAILED: "Ask for the ACLs WRITE on the topic, or use another user.",
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "Ask for the ACL READ on a topic that is read, WRITE on one that is "
+    "written, or use another user.",
     KafkaError.GROUP_AUTHORIZATION_FAILED: "'exactly-once' notes its progress in groups that start with the prefix of "
     "its transactions: ask for the ACL READ on them, and on the topic.",
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Ask for the ACLs WRITE and DESCRIBE on transactional ids that "
@@ -50,6 +51,11 @@ class Trouble:
     def __call__(self, error: KafkaError) -> None:
         if self.last is None or error.code() != KafkaError._ALL_BROKERS_DOWN:
             self.last = error
+
+
+def is_refusal(error: KafkaError) -> bool:
+    """Whether waiting is of no use."""
+    return error.code() in _REFUSALS
 
 
 def translated(error: KafkaException, doing: str, trouble: Trouble | None = None) -> HeadwaterError:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
 
 from pyspark.sql import DataFrame
 
 from headwater.catalog.tables import Table
+from headwater.changelog.early import EarlyGroups
 from headwater.connectors.base import Emits
 from headwater.connectors.io import IoContext, Position, limit_evenly, total
 from headwater.connectors.kafka.admin import KafkaAdmin, Offsets, TopicPartition
 from headwater.connectors.kafka.bad_records import BadRecords
-from headwater.connectors.kafka.client import commits_offsets, reader_options, spark_connector
+from headwater.connectors.kafka.client import NOT_FOR_CLIENTS, commits_offsets, reader_options, spark_connector
+from headwater.connectors.kafka.consume import Range, client_settings, split_evenly
 from headwater.connectors.kafka.decode import decode
 from headwater.connectors.kafka.discovery import Discovery
+from headwater.connectors.kafka.early import read_groups
+from headwater.connectors.kafka.ingest import Fetch, Messages
 from headwater.connectors.kafka.losses import Losses
 from headwater.connectors.kafka.offsets import end_offsets, start_offsets
 from headwater.connectors.kafka.refusals import UnknownTopicError
@@ -75,9 +81,17 @@ class KafkaSource:
 
     def read(self, start: Position, end: Position, columns: Sequence[str]) -> DataFrame:
         self._bad.forget()
-        raw = self._messages(start, end, self._needs_headers(columns))
+        frame = self._messages(start, end, self._needs_headers(columns))
         many = total(start, end) >= MANY_MESSAGES
-        return decode(raw, self._table, columns, self._bad.watch if self._bad.tolerated else None, many=many)
+        messages = Messages(frame, self._fetch(start, end) if many else None, many)
+        return decode(messages, self._table, columns, self._bad.watch if self._bad.tolerated else None)
+
+    def read_groups(self, start: Position, end: Position, early: EarlyGroups) -> DataFrame | None:
+        appends = self._table.connector.gives(self._table) is Emits.APPEND
+        if total(start, end) < MANY_MESSAGES or self._bad.tolerated or not appends:
+            return None
+        messages = Messages(self._messages(start, end, False), self._fetch(start, end), many=True)
+        return read_groups(messages, self._table, early)
 
     def settle(self, start: Position, end: Position, columns: Sequence[str]) -> int:
         if not self._bad.tolerated:
@@ -89,8 +103,7 @@ class KafkaSource:
         return found or 0
 
     def _messages(self, start: Position, end: Position, headers: bool) -> DataFrame:
-        begin = _to_offsets(start)
-        stop = {tp: offset for tp, offset in self._remaining(_to_offsets(end)).items() if offset > begin.get(tp, 0)}
+        begin, stop = self._ranges(start, end)
         if not stop:
             return self._context.spark.createDataFrame([], f"{_MESSAGE}, {_HEADERS}" if headers else _MESSAGE)
         assigned: dict[str, list[int]] = {}
@@ -105,11 +118,34 @@ class KafkaSource:
             .option("endingOffsets", _as_json(stop))
             .option("includeHeaders", "true" if headers else "false")
         )
-        parallelism = self._options.integer("scan.parallelism")
-        if parallelism and self._table.connector.gives(self._table) is Emits.APPEND:  # changes stay in order
-            reader = reader.option("minPartitions", str(parallelism))
+        if self._parallelism:
+            reader = reader.option("minPartitions", str(self._parallelism))
         with spark_connector(self._context.spark, self._properties):
             return reader.load()
+
+    def _fetch(self, start: Position, end: Position) -> Fetch | None:
+        """For the workers, if their client understands the table's properties."""
+        begin, stop = self._ranges(start, end)
+        if self._losses.skipped or not stop or self._client is None:
+            return None
+        ranges = [Range(*tp, begin.get(tp, 0), offset) for tp, offset in stop.items()]
+        return Fetch(split_evenly(ranges, self._parallelism) if self._parallelism else ranges, self._client)
+
+    def _ranges(self, start: Position, end: Position) -> tuple[Offsets, Offsets]:
+        """Where each partition of the batch that has something begins, and where it stops."""
+        begin = _to_offsets(start)
+        stop = {tp: offset for tp, offset in self._remaining(_to_offsets(end)).items() if offset > begin.get(tp, 0)}
+        return begin, stop
+
+    @cached_property
+    def _client(self) -> dict[str, Any] | None:
+        return client_settings({k: v for k, v in self._properties.items() if k not in NOT_FOR_CLIENTS})
+
+    @property
+    def _parallelism(self) -> int:
+        """How many tasks read; 0 if it is one per partition. Changes stay in order."""
+        appends = self._table.connector.gives(self._table) is Emits.APPEND
+        return (self._options.integer("scan.parallelism") or 0) if appends else 0
 
     def lag(self, position: Position) -> int:
         latest = _to_position(self._latest)
