@@ -12,6 +12,8 @@ import pytest
 from confluent_kafka.admin._acl import AclOperation
 from confluent_kafka.admin._resource import ResourceType
 
+from headwater.connectors.kafka import source
+from headwater.connectors.kafka.consume import client_settings
 from headwater.errors import HeadwaterError, KafkaRefusedError, KafkaUnavailableError
 from headwater.session import connect
 from headwater.testing import CaseRunner
@@ -93,12 +95,22 @@ EXPECTED = [b'{"who":"%s","n":10,"total":%d}' % (who, total) for who, total in (
     ],
 )
 def test_the_right_password_works_from_end_to_end(
-    secure: SecureBroker, case_runner: CaseRunner, sink: str, user: str, password: str, mechanism: str, more: str
+    secure: SecureBroker,
+    case_runner: CaseRunner,
+    monkeypatch: pytest.MonkeyPatch,
+    sink: str,
+    user: str,
+    password: str,
+    mechanism: str,
+    more: str,
 ) -> None:
     properties = secure.properties(user, password, mechanism)
     if mechanism == "PLAIN":
         del properties["ssl.truststore.password"]
         properties |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(secure.trust_pem)}
+    if sink != "out-scram":  # the others are large enough for the workers to log in themselves
+        monkeypatch.setattr(source, "MANY_MESSAGES", 1)
+        assert client_settings(properties) is not None
     session = connect(case_runner.spark())
     session.sql(script(sink, properties, more))
     session.wait()
