@@ -9,6 +9,7 @@ import pytest
 
 from headwater.broker import Broker
 from headwater.testing import CaseRunner
+from headwater.testing.registry import SchemaRegistry, start_registry
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +26,14 @@ def case_runner(broker: Broker) -> Iterator[CaseRunner]:
     """Plays case files on that broker. Its Spark is started when first needed and is the run's only one."""
     with CaseRunner(broker.bootstrap_servers) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def schema_registry() -> Iterator[SchemaRegistry]:
+    """A schema registry of this test run alone; it ends with the run, even if that is killed."""
+    running = start_registry()
+    yield running
+    running.stop()
 
 
 @pytest.fixture

@@ -7,9 +7,12 @@
     │   ├── BadRecordError      a message could not be decoded; names topic, partition and offset
     │   ├── DataLossError       offsets that the job still needs are gone from the broker
     │   ├── IncompatibleCheckpointError   the checkpoint belongs to another job or another version of it
+    │   ├── UnknownSchemaError  a message names a schema that the registry has not been asked for yet; it passes
     │   └── WorkerLostError     a Python worker of Spark ended in the middle of its work; it may pass
     ├── KafkaUnavailableError   the broker cannot be reached or cannot answer; it may pass
     │   └── KafkaRefusedError   the broker said no: login, certificate, permission, no such topic
+    ├── RegistryUnavailableError   the schema registry cannot be reached or cannot answer; it may pass
+    │   └── RegistryRefusedError   the registry said no: login, certificate, permission, schema
     └── SetupError       this machine lacks something: Java, jars, a free port
 
 `str(error)` is the whole message for a person: fact, detail, then `Hint: …`. No error carries a secret.
@@ -28,8 +31,11 @@ __all__ = [
     "KafkaRefusedError",
     "KafkaUnavailableError",
     "Position",
+    "RegistryRefusedError",
+    "RegistryUnavailableError",
     "SetupError",
     "SqlError",
+    "UnknownSchemaError",
     "UnusualMessagesError",
     "ValidationError",
     "WorkerLostError",
@@ -111,6 +117,10 @@ class IncompatibleCheckpointError(JobError):
     """The checkpoint was written by a job this one cannot continue."""
 
 
+class UnknownSchemaError(JobError):
+    """A message names a schema that is not known yet. A running job asks the registry for it and tries again."""
+
+
 class UnusualMessagesError(JobError):
     """A batch cannot be read by the short cut that was tried. A job reads it the longer way; nobody is told."""
 
@@ -125,6 +135,14 @@ class KafkaUnavailableError(HeadwaterError):
 
 class KafkaRefusedError(KafkaUnavailableError):
     """The broker refused: not authenticated, not allowed, no such topic. Trying again would not help."""
+
+
+class RegistryUnavailableError(HeadwaterError):
+    """The schema registry cannot be reached, or cannot answer now. A running job tries again."""
+
+
+class RegistryRefusedError(RegistryUnavailableError):
+    """The registry refused: not authenticated, not allowed, not compatible. Trying again would not help."""
 
 
 class SetupError(HeadwaterError):

@@ -3,7 +3,8 @@
 What precedes a block says what is done with it:
 
     <!-- file: NAME -->       the block is also a file of that name, for the commands further down the page
-    <!-- run -->              Python, or a case file: executed on a real broker; the page calls it 127.0.0.1:9092
+    <!-- run -->              Python, or a case file: executed on a real broker, which the page calls 127.0.0.1:9092,
+                              and with a real schema registry, http://127.0.0.1:8081
     <!-- wrong: … -->         SQL that must be refused
     <!-- not run: … -->       commands that are only looked at
 
@@ -30,10 +31,12 @@ from headwater.cli import app
 from headwater.errors import HeadwaterError
 from headwater.options.docs import rewritten
 from headwater.session import Session
+from headwater.testing.registry import SchemaRegistry
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 ADDRESS = "127.0.0.1:9092"
+REGISTRY = "http://127.0.0.1:8081"
 _FENCE = re.compile(r"((?:<!-- .*? -->\n)*)^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -138,12 +141,15 @@ def is_known(command: str) -> bool:
 
 
 @pytest.mark.timeout(600)
-def test_what_is_marked_to_run_runs(broker: Broker, topics: Callable[[list[str]], None], tmp_path: Path) -> None:
+def test_what_is_marked_to_run_runs(
+    broker: Broker, schema_registry: SchemaRegistry, topics: Callable[[list[str]], None], tmp_path: Path
+) -> None:
     """In one process, one after the other: Spark's JVM is started once."""
     marked = [block for page in PAGES for block in blocks(page, "python", "case") if block.mark("run") is not None]
     assert {block.language for block in marked} == {"python", "case"}
     topics([name for block in marked for name in re.findall(r"'topic' = '(\w+)'", block.text)])
     program = "\n".join(as_python(block, tmp_path).replace(ADDRESS, broker.bootstrap_servers) for block in marked)
+    program = program.replace(REGISTRY, schema_registry.url)
     command = [sys.executable, "-c", program]
     quick_start = {**os.environ, "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}  # a JVM that lives for seconds
     done = subprocess.run(command, env=quick_start, text=True, capture_output=True, timeout=500, check=False)

@@ -54,6 +54,9 @@ class DatagenSource:
         rows = self._context.spark.range(start["rows"], end["rows"], 1, tasks)
         return rows.selectExpr(*(f"{self._value(c, end['epoch'])} AS {_quoted(c)}" for c in columns))
 
+    def learn(self, start: Position, end: Position) -> None:
+        return
+
     def settle(self, start: Position, end: Position, columns: Sequence[str]) -> int:
         return 0
 

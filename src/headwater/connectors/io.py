@@ -61,6 +61,10 @@ class Source(Protocol):
         """The rows in between: `columns` and, for a changelog source, its kind and order columns."""
         ...
 
+    def learn(self, start: Position, end: Position) -> None:
+        """Ask for whatever the messages in between need to be read and is not known yet: their schemas."""
+        ...
+
     def settle(self, start: Position, end: Position, columns: Sequence[str]) -> int:
         """What was read in between has been computed and written, but not committed yet. Answers how many messages
         could not be read and were left out."""

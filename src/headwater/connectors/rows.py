@@ -9,10 +9,10 @@ from pyspark.sql import functions as F
 
 from headwater.catalog.tables import Table
 from headwater.changelog.kinds import KIND, UPDATE_AFTER, UPDATE_BEFORE
+from headwater.markers import RAISED
 
-__all__ = ["OLD", "RAISED", "checked_not_null", "with_old_rows"]
+__all__ = ["OLD", "checked_not_null", "with_old_rows"]
 
-RAISED = "HEADWATER_RAISED"
 OLD = "__old"
 
 

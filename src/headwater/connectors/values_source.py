@@ -39,6 +39,9 @@ class ValuesSource:
         # One task: rows of one key are written in the order of the query.
         return self._context.spark.sql(" UNION ALL ".join(f"SELECT {part}" for part in parts)).coalesce(1)
 
+    def learn(self, start: Position, end: Position) -> None:
+        return
+
     def settle(self, start: Position, end: Position, columns: Sequence[str]) -> int:
         return 0
 

@@ -43,6 +43,8 @@ def branch_name(kind: SqlType, record: str) -> str:
 
 
 class AvroSchema:
+    PRECISION = 3  # of timestamps
+
     def __init__(self, legacy: bool) -> None:
         self._legacy = legacy
 
@@ -96,14 +98,19 @@ class AvroSchema:
     def _problems(self, kind: SqlType, path: str) -> list[str]:
         precision = kind.precision or 0
         match kind.name:
-            case "TIMESTAMP" if precision > 3:
+            case "TIMESTAMP" if precision > self.PRECISION:
                 text = f"Avro does not support TIMESTAMP type with precision: {precision}, it only supports precision "
-                return [f"{text}less than 3 (field '{path}'). Declare it as TIMESTAMP(3)."]
+                return [
+                    f"{text}less than {self.PRECISION} (field '{path}'). Declare it as TIMESTAMP({self.PRECISION})."
+                ]
             case "TIMESTAMP_LTZ" if self._legacy:
                 text = f"Unsupported to derive Schema for type: {kind} (field '{path}'). "
                 return [f"{text}Set 'timestamp_mapping.legacy' to 'false', or declare it as TIMESTAMP(3)."]
-            case "TIMESTAMP_LTZ" if precision > 3:
-                return [f"Avro holds milliseconds, but field '{path}' is {kind}. Declare it as TIMESTAMP_LTZ(3)."]
+            case "TIMESTAMP_LTZ" if precision > self.PRECISION:
+                unit = "milliseconds" if self.PRECISION == 3 else "microseconds"
+                return [
+                    f"Avro holds {unit}, but field '{path}' is {kind}. Declare it as TIMESTAMP_LTZ({self.PRECISION})."
+                ]
             case "TIME" if precision > 3:
                 text = f"Avro does not support TIME type with precision: {precision}, it only supports precision "
                 return [f"{text}less than 3 (field '{path}'). Declare it as TIME(3)."]

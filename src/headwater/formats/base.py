@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
@@ -24,6 +24,8 @@ __all__ = [
     "Format",
     "FormatField",
     "FormatMetadata",
+    "Location",
+    "RegisteredFormat",
     "all_formats",
     "change_name",
     "part_name",
@@ -192,6 +194,44 @@ class ChangelogFormat(ABC):
 
     def encoder(self, fields: Sequence[FormatField], columns: Sequence[str], options: Mapping[str, Any]) -> str:
         return self.change_encoder(fields, None, columns, options)
+
+
+@dataclass(frozen=True)
+class Location:
+    """Where the messages of a table are: its topics (none, if it looks for them), the side of a message, and user and
+    password of the login at the broker, if there is one."""
+
+    topics: tuple[str, ...]
+    side: Literal["key", "value"]
+    login: tuple[str, str] | None = None
+
+
+class RegisteredFormat(ABC):
+    """A `Format` whose schemas are in a registry. A message names its schema in its first `HEADER` bytes; a decoder
+    knows only those that it has been told of, and raises an UNKNOWN_SCHEMA (see `markers`) for others."""
+
+    HEADER = 5
+    OF_ONE_SIDE = ("subject", "schema")  # options that are about the fields of one side of a message
+
+    @abstractmethod
+    def located(self, options: Mapping[str, Any], properties: Mapping[str, str], location: Location) -> dict[str, Any]:
+        """The options of a table, with its 'properties.*' of this format, and with what follows from the location."""
+
+    @abstractmethod
+    def sink_problems(self, fields: Sequence[FormatField], options: Mapping[str, Any]) -> list[str]:
+        """As `Format.validate`, of a table that is written."""
+
+    @abstractmethod
+    def before_reading(self, options: Mapping[str, Any]) -> None:
+        """Before every batch: look for new schemas."""
+
+    @abstractmethod
+    def before_writing(self, fields: Sequence[FormatField], options: Mapping[str, Any]) -> None:
+        """Before the first batch: see to it that the schema is there."""
+
+    @abstractmethod
+    def learn(self, options: Mapping[str, Any], headers: Sequence[bytes]) -> None:
+        """Ask for the schemas of all messages that begin so."""
 
 
 def all_formats() -> Mapping[str, Format]:

@@ -21,7 +21,7 @@ from headwater.options.base import Option
 from headwater.options.types import BOOL
 from headwater.sql.types import BIGINT, STRING, SqlType, timestamp_ltz
 
-__all__ = ["DebeziumJsonFormat", "before_and_after"]
+__all__ = ["DebeziumJsonFormat", "before_and_after", "written_before_and_after"]
 
 _SOURCE = FormatField("source", SqlType("MAP", key=STRING, element=STRING))
 

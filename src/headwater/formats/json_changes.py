@@ -25,6 +25,8 @@ from headwater.sql.types import Field, SqlType
 
 __all__ = [
     "COMMON_OPTIONS",
+    "UPDATES",
+    "UPDATES_OPTION",
     "Envelope",
     "JsonChangelog",
     "JsonMetadata",
@@ -32,20 +34,19 @@ __all__ = [
     "array_of_changes",
     "change",
     "kept_where_unchanged",
+    "row_of",
+    "struct_of",
 ]
 
 UPDATES = "encode.update-as-one-message"
-COMMON_OPTIONS: tuple[Option, ...] = (
-    *READING,
-    *WRITING,
-    Option(
-        UPDATES,
-        BOOL,
-        "Whether an update is written as one message with the old and the new row. As in Flink, it is a delete and an "
-        "insert if not.",
-        False,
-    ),
+UPDATES_OPTION = Option(
+    UPDATES,
+    BOOL,
+    "Whether an update is written as one message with the old and the new row. As in Flink, it is a delete and an "
+    "insert if not.",
+    False,
 )
+COMMON_OPTIONS: tuple[Option, ...] = (*READING, *WRITING, UPDATES_OPTION)
 KINDS = {"insert": INSERT, "before": UPDATE_BEFORE, "after": UPDATE_AFTER, "delete": DELETE}
 
 
@@ -165,7 +166,7 @@ class JsonChangelog(ChangelogFormat):
         after: Sequence[str] | None,
         options: Mapping[str, Any],
     ) -> str:
-        rows = [None if columns is None else _struct(fields, columns) for columns in (before, after)]
+        rows = [None if columns is None else struct_of(fields, columns) for columns in (before, after)]
         members = self.written(row_of(fields), rows[0], rows[1], options)
         return json_encoder([f for f, _ in members], [sql for _, sql in members], options)
 
@@ -196,5 +197,5 @@ def _first(error: str | None, problem: str) -> str:
     return problem if error is None else f"coalesce({error}, {problem})"
 
 
-def _struct(fields: Sequence[FormatField], columns: Sequence[str]) -> str:
+def struct_of(fields: Sequence[FormatField], columns: Sequence[str]) -> str:
     return f"named_struct({', '.join(f'{text(f.name)}, {c}' for f, c in zip(fields, columns, strict=True))})"

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from headwater.formats.avro import AvroFormat
 from headwater.formats.base import Format
 from headwater.formats.canal_json import CanalJsonFormat
+from headwater.formats.confluent.debezium import DebeziumAvroFormat
+from headwater.formats.confluent.format import AvroConfluentFormat
 from headwater.formats.csv import CsvFormat
 from headwater.formats.debezium_json import DebeziumJsonFormat
 from headwater.formats.json import JsonFormat
@@ -20,8 +22,10 @@ _ALL: tuple[Format, ...] = (
     JsonFormat(),
     CsvFormat(),
     AvroFormat(),
+    AvroConfluentFormat(),
     RawFormat(),
     DebeziumJsonFormat(),
+    DebeziumAvroFormat(),
     CanalJsonFormat(),
     MaxwellJsonFormat(),
     OggJsonFormat(),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from headwater.errors import Position, ValidationError
-from headwater.options.secrets import is_secret, masked
+from headwater.options.secrets import hidden_in, is_secret, masked
 
 __all__ = ["OptionContext", "Problem", "problems_error"]
 
@@ -69,13 +69,13 @@ def _invalid(problem: Problem, context: OptionContext) -> str:
 
 
 def _with_place(text: str, key: str, context: OptionContext) -> str:
-    """The place is shown with its line, unless that line may hold a secret."""
+    """The place is shown with its line, without the secrets in it, unless it is about one."""
     position = context.positions.get(key)
     if position is None:
         return text
     if is_secret(key):
         return f"{text}\n    at line {position.line}, column {position.column}"
-    return f"{text}\n    at " + position.render().replace("\n", "\n    ")
+    return f"{text}\n    at " + hidden_in(position.render(), context.given).replace("\n", "\n    ")
 
 
 def _options_given(given: Mapping[str, str]) -> str:

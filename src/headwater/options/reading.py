@@ -35,7 +35,8 @@ def read_options(declared: Sequence[Option], given: Mapping[str, str]) -> tuple[
     """What can be read, and what is wrong. An option with an invalid value reads as its default."""
     by_key = {option.key: option for option in declared if not option.prefix}
     families = [family_prefix(option) for option in declared if option.prefix]
-    problems = [_missing(o) for o in by_key.values() if o.required and o.key not in given]
+    replaced = {option.deprecated for option in by_key.values() if option.deprecated and option.key in given}
+    problems = [_missing(o) for o in by_key.values() if o.required and o.key not in given and o.key not in replaced]
     values: dict[str, Any] = {key: option.default for key, option in by_key.items()}
     for key, text in given.items():
         if key in by_key:
@@ -68,7 +69,10 @@ def family_prefix(option: Option) -> str:
 
 def under(prefix: str, options: Iterable[Option]) -> tuple[Option, ...]:
     """The same options with `prefix` in front of their keys."""
-    return tuple(replace(option, key=prefix + option.key) for option in options)
+    return tuple(
+        replace(option, key=prefix + option.key, deprecated=option.deprecated and prefix + option.deprecated)
+        for option in options
+    )
 
 
 def _read_one(option: Option, text: str, values: dict[str, Any], problems: list[Problem]) -> None:

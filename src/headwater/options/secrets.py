@@ -43,6 +43,10 @@ _JAAS_KNOWN = re.compile(
 )
 
 
+# The user of an address: http://user:password@host
+_USER = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+
+
 def is_secret(key: str) -> bool:
     """Judged by the key alone, so that it holds under `properties.*` and for options nobody declared."""
     lower = key.lower()
@@ -50,13 +54,15 @@ def is_secret(key: str) -> bool:
 
 
 def masked(options: Mapping[str, str]) -> dict[str, str]:
-    return {key: MASK if is_secret(key) else value for key, value in options.items()}
+    return {key: MASK if is_secret(key) else _USER.sub(MASK, value) for key, value in options.items()}
 
 
 def hidden_in(text: str, options: Mapping[str, str]) -> str:
     """The text without the secret values of `options`, whoever wrote them into it."""
     values = {value for key, value in options.items() if is_secret(key)}
     values |= {word for key in options if "jaas" in key.lower() for word in _jaas_words(options[key])}
+    users = [user for value in options.values() for user in _USER.findall(value)]
+    values |= {part for user in users for part in (user, user.partition(":")[2])}
     for value in sorted((v for v in values if len(v) > 2), key=len, reverse=True):  # shorter ones are in every text
         text = text.replace(value, MASK)
     return text

@@ -1,7 +1,7 @@
 """Spark's and Kafka's exceptions → our errors: the fact a person needs first, never a stack trace.
 
-Bad records announce themselves: a decoder raises inside Spark with a message that starts with `BAD_RECORD`, which
-travels through whatever wraps it.
+Bad records announce themselves: a decoder raises inside Spark with a message that starts with one of the words of
+`markers`, which travels through whatever wraps it.
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ from headwater.errors import (
     JobError,
     KafkaRefusedError,
     KafkaUnavailableError,
+    RegistryRefusedError,
+    RegistryUnavailableError,
+    UnknownSchemaError,
     UnusualMessagesError,
     WorkerLostError,
 )
+from headwater.markers import BAD_RECORD, RAISED, UNKNOWN_SCHEMA
 from headwater.options.secrets import hidden_in
 
-__all__ = ["BAD_RECORD", "is_passing", "translate"]
-
-BAD_RECORD = "HEADWATER_BAD_RECORD"
+__all__ = ["is_passing", "translate"]
 
 _SHOWN = 300
 
@@ -40,7 +42,8 @@ _UNREACHABLE = re.compile(
     r"BrokerNotAvailable|Connection to node .* could not be established"
     r"|No resolvable bootstrap urls|Failed to get records"
 )
-_RAISED = re.compile(r"HEADWATER_RAISED(.+?)(?:\n|SQLSTATE|\Z)")
+_RAISED = re.compile(RAISED + r"(.+?)(?:\n|SQLSTATE|\Z)")
+_UNKNOWN_SCHEMA = re.compile(UNKNOWN_SCHEMA + r" (\d+)")
 _WORKER_LOST = re.compile(
     r"Python worker (?:exited unexpectedly|failed to connect back)"
     r"|(?:IOException|SocketException|EOFException)[\s\S]{0,4000}?\bapi\.python\."
@@ -70,7 +73,7 @@ def translate(error: BaseException, job: str, options: Sequence[Mapping[str, str
 
 
 def _translated(text: str, job: str) -> HeadwaterError | None:
-    for recognise in (_raised_by_us, _bad_record, _data_loss, _worker_lost, _kafka):
+    for recognise in (_raised_by_us, _bad_record, _unknown_schema, _data_loss, _worker_lost, _kafka):
         found = recognise(text, job)
         if found is not None:
             return found
@@ -79,8 +82,8 @@ def _translated(text: str, job: str) -> HeadwaterError | None:
 
 def is_passing(problem: HeadwaterError) -> bool:
     """May the same batch succeed a little later?"""
-    passes = isinstance(problem, KafkaUnavailableError | WorkerLostError)
-    return passes and not isinstance(problem, KafkaRefusedError)
+    passing = KafkaUnavailableError | RegistryUnavailableError | UnknownSchemaError | WorkerLostError
+    return isinstance(problem, passing) and not isinstance(problem, KafkaRefusedError | RegistryRefusedError)
 
 
 def _full_text(error: BaseException) -> str:
@@ -134,6 +137,11 @@ def _bad_record(text: str, _job: str) -> HeadwaterError | None:
         hint="Correct the producer or the table's columns, or set 'scan.bad-records' to 'skip' or 'dead-letter'."
         f"{lenient}",
     )
+
+
+def _unknown_schema(text: str, job: str) -> HeadwaterError | None:
+    match = _UNKNOWN_SCHEMA.search(text)
+    return None if match is None else UnknownSchemaError(f"Job '{job}' has met schema {match[1]} for the first time.")
 
 
 def _data_loss(text: str, job: str) -> HeadwaterError | None:

@@ -16,9 +16,9 @@ from headwater.errors import SetupError
 from headwater.runtime.home import exclusive, headwater_home, writable_directory
 from headwater.runtime.pins import Pins, pinned, sha256
 
-__all__ = ["Conf", "FetchStep", "bench_jars", "broker_jars", "fetch", "is_fetched", "spark_jars"]
+__all__ = ["Conf", "FetchStep", "bench_jars", "broker_jars", "fetch", "is_fetched", "registry_archive", "spark_jars"]
 
-Conf = Literal["spark", "broker", "bench"]
+Conf = Literal["spark", "broker", "bench", "registry"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,12 @@ def broker_jars() -> list[Path]:
 def bench_jars() -> list[Path]:
     """Flink's Kafka connector and Avro format, used by the benchmarks only."""
     return _jars("bench")
+
+
+def registry_archive() -> Path:
+    """Apicurio Registry, packed; used by the tests only."""
+    [archive] = _jars("registry")
+    return archive
 
 
 def fetch(confs: Sequence[Conf] = ("spark", "broker"), progress: Callable[[FetchStep], None] = lambda _: None) -> None:

@@ -22,7 +22,13 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.changelog.early import EarlyGroups
 from headwater.connectors.io import GroupingSource, IoContext, Position, Sink, SinkStart, Source, total
 from headwater.connectors.open import open_sink, open_source
-from headwater.errors import HeadwaterError, IncompatibleCheckpointError, JobError, UnusualMessagesError
+from headwater.errors import (
+    HeadwaterError,
+    IncompatibleCheckpointError,
+    JobError,
+    UnknownSchemaError,
+    UnusualMessagesError,
+)
 from headwater.options.session import SessionOptions
 from headwater.options.spelling import retold
 from headwater.plan.chance import is_repeatable
@@ -287,8 +293,19 @@ class _Loop:
         self._account(batch, intent, _Counts(rows, written, bad), time.monotonic() - began)
 
     def _compute(self, batch: int, intent: Intent) -> tuple[int | None, int]:
-        """How many rows were written, and how many messages could not be read. The short cut fails before anything
-        is written: all that is read has gone to its group by then."""
+        """How many rows were written, and how many messages could not be read. A schema that is met for the first time
+        is asked for, with all others of the batch."""
+        try:
+            return self._computed(batch, intent)
+        except Exception as error:
+            if not isinstance(self.job._translate(error), UnknownSchemaError):
+                raise
+        for source, start, end in zip(self.sources, intent.start, intent.end, strict=True):
+            source.learn(start, end)
+        return self._computed(batch, intent)
+
+    def _computed(self, batch: int, intent: Intent) -> tuple[int | None, int]:
+        """The short cut fails before anything is written: all that is read has gone to its group by then."""
         if not self.shortcut.is_open():
             return self._attempt(batch, intent, begins_groups=False)
         try:

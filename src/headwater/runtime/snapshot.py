@@ -32,6 +32,7 @@ def snapshot(table: Table, spark: SparkSession) -> DataFrame:
     try:
         begin = source.start()
         start, end = source.available(begin, source.bound(begin), 1 << 62)
+        source.learn(start, end)  # whoever computes the frame cannot do it in between
         frame = source.read(start, end, read.names)
     finally:
         source.close()

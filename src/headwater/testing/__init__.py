@@ -9,6 +9,7 @@ parse      text → case                      engine    the jobs, in this proces
 compare    expected against received        process   the jobs, in a process that can be killed; worker is that process
 wire       messages ↔ Kafka records         play      one case, one way
 avro       Avro records of test messages    kafka     topics, messages in and out
+secure     a broker that asks who is there  registry  a schema registry
 runner     many cases on one broker and one Spark
 """
 

@@ -132,7 +132,7 @@ def _problem(columns: str, options: dict[str, str | None]) -> str:
         ({"format": "jsn"}, "Could not find any factory for identifier 'jsn'"),
         (
             {"format": "jsn"},
-            "Available factory identifiers are: avro, canal-json, csv, debezium-json, json, maxwell-json, ogg-json,",
+            "Available factory identifiers are: avro, avro-confluent, canal-json, csv, debezium-avro-confluent,",
         ),
         ({"value.format": "json"}, "'format' and 'value.format' are two names of one option."),
         ({"properties.key.serializer": "x"}, "'properties.key.serializer' cannot be set: the table's formats read and"),

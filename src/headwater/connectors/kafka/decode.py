@@ -19,8 +19,8 @@ from headwater.connectors.kafka.ingest import Messages, Treatment, field_names, 
 from headwater.connectors.kafka.layout import message_layout
 from headwater.connectors.kafka.sides import Side, payload_of, present_payloads, used_sides
 from headwater.formats.base import ChangelogFormat, Decoder, change_name, part_name
+from headwater.markers import BAD_RECORD
 from headwater.plan.expression import Expr
-from headwater.runtime.failures import BAD_RECORD
 from headwater.sql.functions.casts import convert
 from headwater.sql.statements import MetadataColumn
 

@@ -13,14 +13,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from headwater.formats.base import Format, FormatField, all_formats
+from headwater.connectors.kafka.librdkafka import login
+from headwater.formats.base import Format, FormatField, Location, RegisteredFormat, all_formats
 from headwater.options.closest import did_you_mean
 from headwater.options.problems import Problem
 
 if TYPE_CHECKING:
     from headwater.catalog.tables import Table
 
-__all__ = ["LayoutProblem", "MessageLayout", "MessageSide", "format_prefix", "key_side", "message_layout", "value_side"]
+__all__ = [
+    "LayoutProblem",
+    "MessageLayout",
+    "MessageSide",
+    "format_prefix",
+    "key_side",
+    "message_layout",
+    "registered_sides",
+    "value_side",
+]
+
+
+_SideName = Literal["key", "value"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +58,7 @@ class MessageLayout:
     value: MessageSide
     upserts: bool
 
-    def side_of(self, column: str) -> Literal["key", "value"]:
+    def side_of(self, column: str) -> _SideName:
         """Where a physical column is read from: a column that is in both is the value's, except in a deletion."""
         return "value" if column in self.value.columns else "key"
 
@@ -63,6 +76,12 @@ def message_layout(table: Table) -> MessageLayout:
     return MessageLayout(key_side(table), value_side(table), bool(table.primary_key))
 
 
+def registered_sides(table: Table) -> list[tuple[str, RegisteredFormat, MessageSide]]:
+    """The sides whose schemas are in a registry: 'key' or 'value', and the format once more as what it is."""
+    sides = {"key": key_side(table), "value": value_side(table)}
+    return [(n, s.format, s) for n, s in sides.items() if s is not None and isinstance(s.format, RegisteredFormat)]
+
+
 def key_side(table: Table) -> MessageSide | None:
     option = "key.format" if table.options.is_given("key.format") else _value_format_option(table)
     columns = _key_columns(table)
@@ -72,7 +91,7 @@ def key_side(table: Table) -> MessageSide | None:
     problems = _key_problems(table, columns, prefix)
     if problems:
         raise LayoutProblem(problems)
-    return _side(table, option, columns, prefix)
+    return _side(table, option, "key", columns, prefix)
 
 
 def value_side(table: Table) -> MessageSide:
@@ -84,7 +103,7 @@ def value_side(table: Table) -> MessageSide:
             [Problem(f"{text}Set it to 'EXCEPT_KEY' instead to avoid field overlaps.", key="key.fields-prefix")]
         )
     key = _quietly_key_columns(table) if include == "EXCEPT_KEY" else ()
-    return _side(table, _value_format_option(table), tuple(c for c in physical if c not in key), "")
+    return _side(table, _value_format_option(table), "value", tuple(c for c in physical if c not in key), "")
 
 
 def format_prefix(option: str, identifier: str) -> str:
@@ -149,20 +168,32 @@ def _key_problems(table: Table, columns: Sequence[str], prefix: str) -> list[Pro
     return problems
 
 
-def _side(table: Table, option: str, columns: tuple[str, ...], prefix: str) -> MessageSide:
+def _side(table: Table, option: str, side: _SideName, columns: tuple[str, ...], prefix: str) -> MessageSide:
     chosen = _format(table, option)
     types = {column.name: column.type for column in table.physical_columns}
     fields = tuple(FormatField(name.removeprefix(prefix), types[name]) for name in columns)
-    options = table.options.below(format_prefix(option, chosen.identifier))
-    side = "Key" if option == "key.format" else "Value"
+    options = _options(table, option, side, chosen)
+    label = "Key" if option == "key.format" else "Value"
     problems = [
-        Problem(f"{side} format '{chosen.identifier}': {text}", key=option) for text in chosen.validate(fields, options)
+        Problem(f"{label} format '{chosen.identifier}': {text}", key=option)
+        for text in chosen.validate(fields, options)
     ]
     if not chosen.insert_only:
         problems += _changelog_format(table, option, chosen)
     if problems:
         raise LayoutProblem(problems)
     return MessageSide(chosen, options, columns, fields)
+
+
+def _options(table: Table, option: str, side: _SideName, chosen: Format) -> dict[str, Any]:
+    prefix = format_prefix(option, chosen.identifier)
+    options = table.options.below(prefix)
+    if not isinstance(chosen, RegisteredFormat):
+        return options
+    if side == "key" and option != "key.format":  # the value's format, and what is said of the value is not said here
+        options |= dict.fromkeys(RegisteredFormat.OF_ONE_SIDE)
+    location = Location(table.options.strings("topic"), side, login(table.options.family("properties.")))
+    return chosen.located(options, table.options.family(f"{prefix}properties."), location)
 
 
 def _format(table: Table, option: str) -> Format:

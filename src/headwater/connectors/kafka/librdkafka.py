@@ -9,10 +9,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from headwater.connectors.kafka.stores import key_store, trust_store
 from headwater.errors import ValidationError
+from headwater.runtime.stores import key_store, trust_store
 
-__all__ = ["consumer_settings", "producer_settings", "untranslatable"]
+__all__ = ["consumer_settings", "login", "producer_settings", "untranslatable"]
 
 _DEFAULTS: Mapping[str, Any] = {
     "partitioner": "murmur2_random",  # where Java clients put a key
@@ -153,9 +153,14 @@ _SECURITY = frozenset(
 )
 
 
-def _login(properties: Mapping[str, str]) -> dict[str, str]:
+def login(properties: Mapping[str, str]) -> tuple[str, str] | None:
+    """User and password, if there are such."""
     jaas = properties.get("sasl.jaas.config")
-    found = _jaas(jaas) if jaas is not None else None
+    return _jaas(jaas) if jaas is not None else None
+
+
+def _login(properties: Mapping[str, str]) -> dict[str, str]:
+    found = login(properties)
     return {"sasl.username": found[0], "sasl.password": found[1]} if found is not None else {}
 
 

@@ -17,8 +17,9 @@ from headwater.catalog.tables import Table
 from headwater.changelog.kinds import INSERT, KIND, SHORT_NAMES
 from headwater.connectors.kafka.layout import MessageSide, message_layout
 from headwater.connectors.kafka.options import names_its_topics
-from headwater.connectors.rows import OLD, RAISED, checked_not_null, with_old_rows
+from headwater.connectors.rows import OLD, checked_not_null, with_old_rows
 from headwater.formats.base import ChangelogFormat
+from headwater.markers import RAISED
 
 __all__ = ["RECORD", "ROW", "messages"]
 

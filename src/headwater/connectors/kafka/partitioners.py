@@ -20,8 +20,8 @@ from pyspark.sql.types import IntegerType
 
 from headwater.connectors.kafka.messages import RECORD, ROW
 from headwater.connectors.kafka.options import PARTITIONERS
-from headwater.connectors.rows import RAISED
 from headwater.errors import JobError
+from headwater.markers import RAISED
 
 __all__ = ["Partitioner", "PartitionerProblem", "load_partitioner", "with_built_in", "with_custom"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from headwater.connectors.kafka.layout import LayoutProblem, MessageSide, key_side, value_side
+from headwater.connectors.kafka.layout import LayoutProblem, MessageSide, key_side, registered_sides, value_side
 from headwater.connectors.kafka.librdkafka import untranslatable
 from headwater.connectors.kafka.options import NOT_YET, PARTITIONERS, PROPERTIES, names_its_topics
 from headwater.formats.base import ChangelogFormat
@@ -275,7 +275,13 @@ def sink_problems(table: Table) -> list[Problem]:
     if {"headers", "header-list"} <= written:
         text = "The writable metadata is ambiguous. Please use either metadata key 'headers' or 'header-list'."
         problems.append(Problem(text))
-    return [*problems, *_topic_of_rows(table, written), *_partitioner_class(table), *_librdkafka(table, written)]
+    problems += [*_registered(table), *_topic_of_rows(table, written)]
+    return [*problems, *_partitioner_class(table), *_librdkafka(table, written)]
+
+
+def _registered(table: Table) -> Iterator[Problem]:
+    for _, format_, side in registered_sides(table):
+        yield from (Problem(text) for text in format_.sink_problems(side.fields, side.options))
 
 
 def _topic_of_rows(table: Table, written: set[str]) -> Iterator[Problem]:

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from headwater.catalog.tables import Table
 from headwater.connectors.io import IoContext, Pace, Sink, SinkStart
 from headwater.connectors.kafka.client import has_secrets, spark_connector, writer_options
+from headwater.connectors.kafka.layout import registered_sides
 from headwater.connectors.kafka.librdkafka import producer_settings
 from headwater.connectors.kafka.messages import ROW, messages
 from headwater.connectors.kafka.options import PARTITIONERS, PROPERTIES
@@ -28,6 +29,7 @@ from headwater.connectors.kafka.produce import plain_writer
 from headwater.connectors.kafka.topics import SinkTopics
 from headwater.connectors.kafka.transactions import Transactions, Writer, write_once
 from headwater.errors import IncompatibleCheckpointError
+from headwater.options.secrets import is_secret
 from headwater.runtime.keyed import in_worker
 
 __all__ = ["KafkaSink"]
@@ -56,6 +58,8 @@ class KafkaSink(Sink):
 
     def start(self, job: SinkStart) -> dict[str, Any]:
         self._counts = self._topics.prepare()
+        for _, format_, side in registered_sides(self._table):
+            format_.before_writing(side.fields, side.options)
         if self._guarantee != "exactly-once":
             return {}
         settings = {**producer_settings(self._properties), "transaction.timeout.ms": self._topics.transaction_millis()}
@@ -72,7 +76,7 @@ class KafkaSink(Sink):
         """What decides which rows a writer gets. Rows that come out differently the second time must all be in one
         transaction, which is there as a whole or not at all."""
         own = self._writers or int(self._context.spark.conf.get("spark.sql.shuffle.partitions") or 1)
-        told = {k: v for k, v in self._options.given.items() if not k.startswith(PROPERTIES)}
+        told = {k: v for k, v in self._options.given.items() if not k.startswith(PROPERTIES) and not is_secret(k)}
         digest = hashlib.sha256(json.dumps([job.plan, sorted(told.items())]).encode()).hexdigest()
         return {"writers": own if job.repeatable else 1, "rows": digest[:16]}
 

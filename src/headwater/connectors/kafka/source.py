@@ -21,10 +21,12 @@ from headwater.connectors.kafka.decode import decode
 from headwater.connectors.kafka.discovery import Discovery
 from headwater.connectors.kafka.early import read_groups
 from headwater.connectors.kafka.ingest import Fetch, Messages
+from headwater.connectors.kafka.layout import registered_sides
 from headwater.connectors.kafka.losses import Losses
 from headwater.connectors.kafka.offsets import end_offsets, start_offsets
 from headwater.connectors.kafka.refusals import UnknownTopicError
 from headwater.errors import KafkaUnavailableError
+from headwater.formats.base import RegisteredFormat
 
 __all__ = ["KafkaSource"]
 
@@ -54,6 +56,7 @@ class KafkaSource:
         partitions = self._discovery.look_for_all()
         if self._bad.topics:
             self._admin.partitions(self._bad.topics)
+        self._look_for_schemas()
         return _to_position(start_offsets(self._options, self._admin, partitions, self._context, self._table.name))
 
     def bound(self, start: Position) -> Position | None:
@@ -81,6 +84,7 @@ class KafkaSource:
 
     def read(self, start: Position, end: Position, columns: Sequence[str]) -> DataFrame:
         self._bad.forget()
+        self._look_for_schemas()
         frame = self._messages(start, end, self._needs_headers(columns))
         many = total(start, end) >= MANY_MESSAGES
         messages = Messages(frame, self._fetch(start, end) if many else None, many)
@@ -101,6 +105,17 @@ class KafkaSource:
             return found or 0
         self._bad.keep(self._messages(start, end, True), columns)
         return found or 0
+
+    def learn(self, start: Position, end: Position) -> None:
+        messages = self._messages(start, end, False)
+        for payload, format_, side in registered_sides(self._table):
+            beginnings = messages.selectExpr(f"substring({payload}, 1, {RegisteredFormat.HEADER}) AS beginning")
+            found = beginnings.where("beginning IS NOT NULL").distinct().limit(MANY_MESSAGES).collect()
+            format_.learn(side.options, [bytes(row[0]) for row in found])
+
+    def _look_for_schemas(self) -> None:
+        for _, format_, side in registered_sides(self._table):
+            format_.before_reading(side.options)
 
     def _messages(self, start: Position, end: Position, headers: bool) -> DataFrame:
         begin, stop = self._ranges(start, end)

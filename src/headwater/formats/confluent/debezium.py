@@ -1,0 +1,73 @@
+"""debezium-avro-confluent: Debezium's envelope as Avro, with its schema in a registry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from headwater.formats.base import ChangelogFormat, Decoder, FormatField, FormatMetadata, change_name
+from headwater.formats.confluent.format import RegisteredAvro
+from headwater.formats.confluent.options import OPTIONS
+from headwater.formats.debezium_json import before_and_after, written_before_and_after
+from headwater.formats.json_changes import UPDATES, UPDATES_OPTION, Envelope, row_of, struct_of
+from headwater.formats.sqltext import field, name, once
+from headwater.options.base import Option
+from headwater.sql.types import STRING
+
+__all__ = ["DebeziumAvroFormat"]
+
+_CODES = {"insert": ("c", "r"), "update": ("u",), "delete": ("d",)}
+
+
+class DebeziumAvroFormat(RegisteredAvro, ChangelogFormat):
+    identifier = "debezium-avro-confluent"
+    summary = "Changes as Debezium writes them in Avro, with their schema in a schema registry."
+    options: tuple[Option, ...] = (*OPTIONS, UPDATES_OPTION)
+    metadata: tuple[FormatMetadata, ...] = ()
+
+    def whole(self, fields: Sequence[FormatField]) -> tuple[Sequence[FormatField], bool]:
+        row = row_of(fields)
+        return [FormatField("before", row), FormatField("after", row), FormatField("op", STRING)], True
+
+    def _unlike(self, mismatch: str) -> str:
+        return (
+            f"Schema provided for '{self.identifier}' format must be a nullable record type with fields 'before', "
+            f"'after', 'op' and schema of fields 'before' and 'after' must match the table schema: {mismatch}"
+        )
+
+    def writes_updates(self, options: Mapping[str, Any]) -> bool:
+        return bool(options[UPDATES])
+
+    def change_decoder(
+        self,
+        payload: str,
+        alias: str,
+        fields: Sequence[FormatField],
+        wanted: Sequence[str],
+        metadata: Sequence[str],
+        options: Mapping[str, Any],
+    ) -> Decoder:
+        inner = self.record_decoder(payload, alias, fields, wanted, options)
+        parts = {part: field(alias, part) for part in ("before", "after", "op")}
+        meaning = before_and_after(Envelope(parts, row_of(fields), "", ""), "op", _CODES, "Debezium")
+        problem = (f"{alias}_problem", once(f"coalesce({inner.error}, {meaning.problem})"))
+        return replace(
+            inner,
+            columns=tuple(f"{change_name(alias)}.row.{name(w)}" for w in wanted),
+            error=problem[0],
+            skip=f"octet_length({payload}) = 0",
+            after=(problem,),
+            changes=meaning.changes,
+        )
+
+    def change_encoder(
+        self,
+        fields: Sequence[FormatField],
+        before: Sequence[str] | None,
+        after: Sequence[str] | None,
+        options: Mapping[str, Any],
+    ) -> str:
+        rows = [None if columns is None else struct_of(fields, columns) for columns in (before, after)]
+        members = written_before_and_after(row_of(fields), rows[0], rows[1], "op", ("c", "u", "d"))
+        return self.record_encoder(fields, [sql for _, sql in members], options)
