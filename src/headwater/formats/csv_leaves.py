@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
+from headwater.formats.base import FormatField
 from headwater.formats.csv_dialect import CsvDialect
 from headwater.formats.sqltext import name, text
 from headwater.formats.texts import time_millis
 from headwater.sql.types import SqlType
 
-__all__ = ["broken_token", "converted_token"]
+__all__ = ["converted_token", "misread_token"]
 
 
 def converted_token(token: str, kind: SqlType, dialect: CsvDialect) -> str:
@@ -24,7 +25,16 @@ def converted_token(token: str, kind: SqlType, dialect: CsvDialect) -> str:
     return _leaf(token, kind)
 
 
-def broken_token(token: str, kind: SqlType, dialect: CsvDialect) -> str:
+def misread_token(token: str, wanted: FormatField, dialect: CsvDialect) -> str:
+    """The branch of a CASE for a token that cannot be converted: the sentence about it. '' if that cannot be."""
+    condition = _broken_token(token, wanted.type, dialect)
+    if not condition:
+        return ""
+    start, end = f"Fail to deserialize at field: {wanted.name}. '", f"' is not {wanted.type.as_nullable()}."
+    return f"WHEN {condition} THEN concat({text(start)}, left({token}, 200), {text(end)})"
+
+
+def _broken_token(token: str, kind: SqlType, dialect: CsvDialect) -> str:
     """Whether there is text that cannot be converted. '' if that cannot be."""
     if kind.name == "ARRAY":
         assert kind.element is not None

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from headwater.formats.base import ColumnReader, FormatField
+from headwater.formats.columns import as_text, joined, read_as, typed
 from headwater.formats.json_leaves import FAST, Leaves, misread, rows_opened, shown
 from headwater.formats.sqltext import name
 from headwater.sql.types import SqlType
@@ -29,7 +30,6 @@ __all__ = ["json_reader"]
 # Read by Arrow as by Spark. Missing on purpose: FLOAT is rounded in two steps, DECIMAL and BYTES are other texts.
 _TEXTS = {"CHAR", "VARCHAR", "STRING", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ"}
 _SCALARS = _TEXTS | {"BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "DOUBLE"}
-_TIMESTAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?$"
 _DEEPEST = 1000  # Spark's parser goes no deeper, and Arrow's would go on until its stack ends
 
 
@@ -45,7 +45,7 @@ def _readable(kind: SqlType, nested: bool = False) -> bool:
         return bool(kind.fields) and all(_readable(f.type, True) for f in kind.fields)
     if kind.name == "ARRAY":
         return kind.element is not None and _readable(kind.element, True)
-    return kind.name in _SCALARS and not (nested and kind.name in {"DOUBLE", "TIMESTAMP"})  # see _typed
+    return kind.name in _SCALARS and not (nested and kind.name in {"DOUBLE", "TIMESTAMP"})  # see typed
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,7 @@ class _JsonReader:
         text = _lines(payloads)
         if text is None:
             return None
-        raw = [pa.string() if pa.types.is_timestamp(t) else t for t in types]
-        schema = pa.schema([(f.name, t) for f, t in zip(self.wanted, raw, strict=True)])
+        schema = pa.schema([(f.name, read_as(t)) for f, t in zip(self.wanted, types, strict=True)])
         try:
             table = pj.read_json(
                 pa.BufferReader(text),
@@ -80,33 +79,18 @@ class _JsonReader:
             )
             if table.num_rows != len(payloads):
                 return None
-            return [_typed(column.combine_chunks(), t) for column, t in zip(table.columns, types, strict=True)]
+            return [typed(column.combine_chunks(), t) for column, t in zip(table.columns, types, strict=True)]
         except pa.ArrowInvalid:
             return None
 
 
 def _lines(payloads: pa.Array) -> pa.Buffer | None:
     """All messages as lines, or None if one is not a plain JSON object as far as its ends tell."""
-    try:
-        texts = payloads.cast(pa.large_string())
-    except pa.ArrowInvalid:
-        return None
-    if not pc.all(pc.and_(pc.starts_with(texts, "{"), pc.ends_with(texts, "}"))).as_py():
+    texts = as_text(payloads)
+    if texts is None or not pc.all(pc.and_(pc.starts_with(texts, "{"), pc.ends_with(texts, "}"))).as_py():
         return None
     if pc.max(pc.binary_length(texts)).as_py() > _DEEPEST:
         opened = pc.add(pc.count_substring(texts, "["), pc.count_substring(texts, "{"))
         if pc.max(opened).as_py() > _DEEPEST:
             return None
-    whole = pa.LargeListArray.from_arrays(pa.array([0, len(texts)], pa.int64()), texts)
-    return pc.binary_join(whole, pa.scalar("\n", texts.type))[0].as_buffer()
-
-
-def _typed(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Where Arrow reads more than Spark does, what is beyond is refused."""
-    if pa.types.is_floating(kind) and pc.any(pc.invert(pc.is_finite(column))).as_py():
-        raise pa.ArrowInvalid("NaN is no JSON.")
-    if not pa.types.is_timestamp(kind):
-        return column
-    if pc.any(pc.invert(pc.match_substring_regex(column, _TIMESTAMP))).as_py():
-        raise pa.ArrowInvalid("A time stamp of another shape.")
-    return column.cast(kind)
+    return joined(texts)

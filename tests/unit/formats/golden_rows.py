@@ -205,11 +205,11 @@ def check_decoded(spark: SparkSession, case: Golden, differs: dict[bytes, Any]) 
         wanted = ERROR if isinstance(flink, dict) else [expected(r, row) for r in flink]
         wanted = differs.get(message, wanted)
         got = ERROR if isinstance(ours, dict) else ours
-        assert _comparable(got) == _comparable(wanted), f"{message!r}: {ours}"
+        assert comparable(got) == comparable(wanted), f"{message!r}: {ours}"
 
 
-def _comparable(answer: Any) -> Any:
+def comparable(answer: Any) -> Any:
     """NaN equals itself here."""
     if isinstance(answer, list):
-        return [_comparable(a) for a in answer]
+        return [comparable(a) for a in answer]
     return "NaN" if isinstance(answer, float) and answer != answer else answer

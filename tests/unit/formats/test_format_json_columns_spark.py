@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from golden_rows import Golden, decode, golden_cases, shown
+from column_reading import arrow_types, check_alike, mutated, own_case, readable_golden_cases, reader_of
+from golden_rows import Golden
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import DataType
 
-from headwater.formats.base import ColumnReader, FormatField, all_formats
-from headwater.options.reading import parse_options
-from headwater.sql.dialect import parse_type
-
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("format_spark")]
 
 ROW = (
     "ROW<s STRING, flag BOOLEAN, t TINYINT, i INT, b BIGINT, d DOUBLE, day DATE, at TIMESTAMP(3), z TIMESTAMP_LTZ(3), "
@@ -60,89 +54,27 @@ ODD = [
     *(b'{"at":"2024-01-01 10:11:12Z"}', b'{"at":"2024-01-01 10:11:12.123456789"}', b'{"z":"2024-01-01 10:11:12"}'),
     *(b"\xef\xbb\xbf{}", b'{"S":"a"}', b'{"x":' + b"[" * 2000 + b"]" * 2000 + b"}", b"//{}", b"{/**/}"),
 ]
-
-
-def mutated(seed: int, count: int) -> list[bytes]:
-    """Good messages with a few bytes dropped, doubled or swapped for others."""
-    chance = random.Random(seed)
-    texts = [json.dumps(message, ensure_ascii=False).encode() for message in GOOD]
-    answer = []
-    for _ in range(count):
-        message = bytearray(chance.choice(texts))
-        for _ in range(chance.randint(1, 3)):
-            at = chance.randrange(len(message))
-            message[at : at + chance.randint(0, 2)] = chance.choice(
-                (b"", b'"', b"{", b"}", b"1", b",", b":", b"\n", b"e")
-            )
-        answer.append(bytes(message))
-    return [message for message in answer if not re.search(rb"[0-9]{5,}-", message)]  # Python has no year 10000
-
-
-def read_alone(spark: SparkSession, reader: ColumnReader, case: Golden, messages: list[bytes]) -> dict[bytes, Any]:
-    """What Arrow makes of each message on its own, in the shape of `decode`; refused ones are missing."""
-    types = [to_arrow_type(DataType.fromDDL(t)) for t in reader.types]
-    names = [f"r{i}" for i in range(len(types))]
-    kept, tables = [], []
-    for message in messages:
-        columns = reader.read(pa.array([message], pa.binary()), types)
-        if columns is not None:
-            kept.append(message)
-            tables.append(pa.table(columns, names=names))
-    numbered = pa.concat_tables(tables).append_column("n", pa.array(range(len(kept))))
-    columns_sql = [f"{sql} AS c{i}" for i, sql in enumerate(reader.columns(names))]
-    schema = ", ".join(f"{name} {kind}" for name, kind in zip(names, reader.types, strict=True)) + ", n BIGINT"
-    frame = spark.createDataFrame(numbered, schema).selectExpr(
-        "n", f"{reader.error(names) or 'NULL'} AS error", *columns_sql
-    )
-    answers: dict[bytes, Any] = {}
-    for row in frame.orderBy("n").collect():
-        values = [[shown(row[f"c{i}"], f.type) for i, f in enumerate(case.fields)]]
-        answers[kept[row.n]] = values if row.error is None else {"error": row.error}
-    return answers
-
-
-def reader_of(case: Golden) -> ColumnReader | None:
-    names = [f.name for f in case.fields]
-    return all_formats()["json"].decoder("value", "p", case.fields, names, case.options).reader
-
-
-def own_case(options: dict[str, str]) -> Golden:
-    fields = tuple(FormatField(f.name, f.type) for f in parse_type(ROW).fields)
-    values = dict(parse_options(all_formats()["json"].options, options, "json").values)
-    return Golden("json", "own", fields, values, [], [], [], [])
+PIECES = (b"", b'"', b"{", b"}", b"1", b",", b":", b"\n", b"e")
 
 
 @pytest.mark.parametrize("options", [{}, {"ignore-parse-errors": "true"}], ids=["fail", "ignore"])
 def test_what_arrow_reads_is_what_the_expressions_read(format_spark: SparkSession, options: dict[str, str]) -> None:
-    case = own_case(options)
     good = [json.dumps(message, ensure_ascii=False).encode() for message in GOOD]
-    messages = list(dict.fromkeys([*good, *ODD, *mutated(7, 300)]))
-    reader = reader_of(case)
-    assert reader is not None
-    read = read_alone(format_spark, reader, case, messages)
-    expected = dict(zip(messages, decode(format_spark, case, messages), strict=True))
-    assert {m: read[m] for m in read if read[m] != expected[m]} == {}
+    strange = [m for m in mutated(good, PIECES, 7, 300) if not re.search(rb"[0-9]{5,}-", m)]  # no year 10000 in Python
+    read = check_alike(format_spark, own_case("json", ROW, options), [*good, *ODD, *strange])
     assert set(good) <= set(read)
     assert len(read) > len(good) + 10
 
 
-@pytest.mark.parametrize("case", [c for c in golden_cases("json") if c.decode and reader_of(c)], ids=lambda c: c.name)
+@pytest.mark.parametrize("case", readable_golden_cases("json"), ids=lambda c: c.name)
 def test_golden_messages(format_spark: SparkSession, case: Golden) -> None:
-    reader = reader_of(case)
-    assert reader is not None
-    messages = [message for message in case.decode if message]
-    read = read_alone(format_spark, reader, case, messages)
-    expected = dict(zip(messages, decode(format_spark, case, messages), strict=True))
-    assert read
-    assert read == {message: expected[message] for message in read}
+    assert check_alike(format_spark, case, [message for message in case.decode if message])
 
 
 def test_one_odd_message_leaves_all_to_the_expressions() -> None:
-    reader = reader_of(own_case({}))
+    reader = reader_of(own_case("json", ROW, {}))
     assert reader is not None
-    types = [pa.string(), pa.bool_(), pa.int16(), pa.int32(), pa.int64(), pa.float64()]
-    types += [pa.string(), pa.timestamp("us"), pa.string()]
-    types += [pa.struct([("x", pa.int32()), ("y", pa.string())]), pa.list_(pa.int64())]
+    types = arrow_types(reader)
     assert reader.read(pa.array([b"{}", b"{}"]), types) is not None
     for odd in (b"", b"{}{}", b'{"i":"1"}', b"\xff"):
         assert reader.read(pa.array([b"{}", odd]), types) is None

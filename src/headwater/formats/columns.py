@@ -1,0 +1,40 @@
+"""What readers of whole columns share: messages as lines of one text, and values that Arrow and Spark read alike."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["as_text", "joined", "read_as", "typed"]
+
+_TIMESTAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?$"
+
+
+def as_text(payloads: pa.Array) -> pa.Array | None:
+    """The messages as text, or None if one is not UTF-8."""
+    try:
+        return payloads.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return None
+
+
+def joined(texts: pa.Array) -> pa.Buffer:
+    """All messages in one text, with line breaks between them."""
+    whole = pa.LargeListArray.from_arrays(pa.array([0, len(texts)], pa.int64()), texts)
+    return pc.binary_join(whole, pa.scalar("\n", texts.type))[0].as_buffer()
+
+
+def read_as(kind: pa.DataType) -> pa.DataType:
+    """What Arrow's readers are asked for, for `typed` to finish."""
+    return pa.string() if pa.types.is_timestamp(kind) else kind
+
+
+def typed(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Where Arrow reads more than Spark does, what is beyond is refused."""
+    if pa.types.is_floating(kind) and pc.any(pc.invert(pc.is_finite(column))).as_py():
+        raise pa.ArrowInvalid("A number that is none, or too large.")
+    if not pa.types.is_timestamp(kind):
+        return column
+    if pc.any(pc.invert(pc.match_substring_regex(column, _TIMESTAMP))).as_py():
+        raise pa.ArrowInvalid("A time stamp of another shape.")
+    return column.cast(kind)
