@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from json import dumps
 from typing import Any
 
+from headwater.formats.avro_columns import avro_reader
 from headwater.formats.avro_json import avro_json_decoder, avro_json_encoder
 from headwater.formats.avro_schema import AvroSchema, in_column_type
 from headwater.formats.base import Decoder, FormatField
@@ -65,6 +66,7 @@ class AvroFormat:
                 f"from_avro({payload}, {text(dumps(_wrapped(schema.record(fields))))}, {options_map(reader)}).row"
             ),
             columns=tuple(in_column_type(field(alias, w), by_name[w].type) for w in wanted),
+            reader=avro_reader(fields, [by_name[w] for w in wanted]),
             error=f"IF({alias} IS NULL, 'Failed to deserialize Avro record: it is not what the table says.', NULL)",
         )
 

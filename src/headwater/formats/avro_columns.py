@@ -1,0 +1,131 @@
+"""Avro records → Arrow columns, thousands at a time.
+
+All messages lie in one buffer, and a field is read from all of them at once (`avro_buffer`), from the places where
+each message goes on. That works for records of plain values, NULL or not. A message that is not exactly such a record
+leaves all to the expressions of `avro`, which say what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.formats.avro_buffer import Buffer, Numbers, UnusualError
+from headwater.formats.avro_schema import branch_name, in_column_type
+from headwater.formats.base import ColumnReader, FormatField
+from headwater.formats.sqltext import name
+from headwater.sql.types import SqlType
+
+__all__ = ["avro_reader"]
+
+
+def avro_reader(fields: Sequence[FormatField], wanted: Sequence[FormatField]) -> ColumnReader | None:
+    return None if any(f.type.is_nested for f in fields) else _AvroReader(tuple(fields), tuple(wanted))
+
+
+@dataclass(frozen=True)
+class _AvroReader:
+    fields: tuple[FormatField, ...]
+    wanted: tuple[FormatField, ...]
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        return tuple("INT" if f.type.name in {"TINYINT", "SMALLINT"} else f.type.spark() for f in self.wanted)
+
+    def columns(self, names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(in_column_type(name(n), f.type) for n, f in zip(names, self.wanted, strict=True))
+
+    def error(self, names: Sequence[str]) -> str | None:
+        return None
+
+    def read(self, payloads: pa.Array, types: Sequence[pa.DataType]) -> list[pa.Array] | None:
+        asked = dict(zip((f.name for f in self.wanted), types, strict=True))
+        records = _Records(payloads)
+        try:
+            found = {f.name: records.column(f.type, asked.get(f.name)) for f in self.fields}
+            records.finish()
+        except (UnusualError, pa.ArrowInvalid):
+            return None
+        return [found[f.name] for f in self.wanted]
+
+
+class _Records:
+    """Many records, read field by field. `at` is where each of them goes on, `ends` where it ends."""
+
+    def __init__(self, payloads: pa.Array) -> None:
+        _, offsets, data = payloads.buffers()
+        places = np.frombuffer(offsets, np.int32)[payloads.offset : payloads.offset + len(payloads) + 1]
+        self._buffer = Buffer(data, int(places[0]), int(places[-1]))
+        self._at = places[:-1].astype(np.int64) - places[0]
+        self._ends = places[1:].astype(np.int64) - places[0]
+
+    def column(self, kind: SqlType, asked: pa.DataType | None) -> pa.Array | None:
+        """The next field of every record; None if it is not `asked` for."""
+        present = self._present() if kind.nullable else None
+        if present is None or present.all():
+            column, self._at = self._value(kind, self._at, asked)
+        else:
+            rows = np.flatnonzero(present)
+            column, self._at[rows] = self._value(kind, self._at[rows], asked)
+            column = _spread(column, present) if column is not None else None
+        if np.any(self._at > self._ends):
+            raise UnusualError
+        return column
+
+    def finish(self) -> None:
+        if np.any(self._at != self._ends):
+            raise UnusualError
+
+    def _present(self) -> Numbers:
+        """Whether there is a value: the field is a union of null and something."""
+        branch, self._at = self._buffer.bytes_at(self._at), self._at + 1
+        if np.any((branch != 0) & (branch != 2)):
+            raise UnusualError
+        present: Numbers = branch == 2
+        return present
+
+    def _value(self, kind: SqlType, at: Numbers, asked: pa.DataType | None) -> tuple[pa.Array | None, Numbers]:
+        """Values that stand at these places, and the places behind them."""
+        match branch_name(kind, ""):
+            case "boolean":
+                values, behind = self._buffer.booleans(at)
+            case "int":
+                values, behind = self._buffer.ints(at)
+            case "long":
+                values, behind = self._buffer.longs(at)
+            case "float":
+                values, behind = self._buffer.floats(at)
+            case "double":
+                values, behind = self._buffer.doubles(at)
+            case _:
+                start, behind = self._buffer.texts(at)
+                return self._text(start, behind, asked), behind
+        return _numbers(values, asked), behind
+
+    def _text(self, start: Numbers, behind: Numbers, asked: pa.DataType | None) -> pa.Array | None:
+        if asked is None:
+            return None
+        if pa.types.is_decimal(asked):
+            return self._buffer.decimals(start, behind, asked)
+        return self._buffer.slices(start, behind).cast(asked)
+
+
+def _numbers(values: Numbers, asked: pa.DataType | None) -> pa.Array | None:
+    if asked is None:
+        return None
+    if pa.types.is_timestamp(asked):  # Avro has milliseconds
+        if np.any(np.abs(values) > _MOST_MILLIS):
+            raise UnusualError
+        return pa.array(values * 1000).cast(asked)
+    return pa.array(values).cast(asked)
+
+
+_MOST_MILLIS = (2**63 - 1) // 1000
+
+
+def _spread(values: pa.Array, present: Numbers) -> pa.Array:
+    """`values` at the places that are `present`, NULL at the others."""
+    return values.take(pa.array(np.cumsum(present) - 1, mask=~present))
