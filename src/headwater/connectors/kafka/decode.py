@@ -86,10 +86,9 @@ def decode(messages: Messages, table: Table, columns: Sequence[str], watch: Watc
         selected.append(f"{sql} AS {_quoted(name)}")
     if upserts:
         selected.append(f"CAST(IF(value IS NULL, {DELETE}, {INSERT}) AS TINYINT) AS {KIND}")
-    changes = isinstance(message_layout(table).value.format, ChangelogFormat)
-    if changes:
+    if _holds_changes(table):
         selected += [KIND, POSITION]
-    if upserts or changes:
+    if upserts or _holds_changes(table):
         selected += [f"timestamp AS {ORDER}", f"{_place(table)} AS {PARTITION}", f"offset AS {OFFSET}"]
     return raw.selectExpr(*selected)
 
@@ -122,14 +121,21 @@ def _metadata_sql(column: MetadataColumn, table: Table) -> str:
     return f"CAST({convert(value, column.type).sql} AS {column.type.spark()})"
 
 
+def _holds_changes(table: Table) -> bool:
+    return isinstance(message_layout(table).value.format, ChangelogFormat)
+
+
 def _place(table: Table) -> str:
     """A number for the partition that offsets are counted in: with several topics there are several of one number."""
     return "partition" if len(table.options.strings("topic")) == 1 else "xxhash64(topic, partition)"
 
 
 def _needed(raw: DataFrame, table: Table, columns: Sequence[str], payloads: set[str]) -> list[str]:
-    """The columns of Spark's source that are used later: Python should see nothing else."""
-    names = {"partition", "offset", "timestamp", *payloads}
+    """The columns of Spark's source that are used later: Python should see nothing else. A bad message is named by its
+    place; changes are ordered by time, too."""
+    names = {"partition", "offset", *payloads}
+    if table.connector.reads_upserts or _holds_changes(table):
+        names.add("timestamp")
     names |= {_FROM[c.key] for c in table.metadata_columns if c.name in columns and c.key in _FROM}
     if len(table.options.strings("topic")) != 1:
         names.add("topic")
