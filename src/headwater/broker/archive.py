@@ -6,11 +6,10 @@ time stamps) says so in one line of its log and starts as without it.
 
 from __future__ import annotations
 
-import os
-import shutil
 import tempfile
 from pathlib import Path
 
+from headwater.runtime.archive import publish
 from headwater.runtime.jars import broker_jars
 from headwater.runtime.java import check_java
 
@@ -36,14 +35,7 @@ def make_archive() -> None:
         options = [f"-XX:ArchiveClassesAtExit={fresh}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
         Broker.start(Path(scratch) / "broker", port=0, die_with_parent=True, jvm_options=options).stop()
         if fresh.is_file():
-            _publish(fresh, archive)
-
-
-def _publish(fresh: Path, archive: Path) -> None:
-    """Copy, then rename: a JVM starting meanwhile sees no archive or a whole one."""
-    beside = archive.with_suffix(f".{os.getpid()}")
-    shutil.copyfile(fresh, beside)
-    beside.replace(archive)
+            publish(fresh, archive)
 
 
 def _archive_file() -> Path:

@@ -19,12 +19,16 @@ def fetch(
     To prepare a machine without a network, run this on one that has it and copy its $HEADWATER_HOME (default
     ~/.cache/headwater) over.
     """
-    from headwater.broker.archive import has_archive, make_archive
+    from headwater.broker import archive as broker_archive
     from headwater.cli.progress import fetch_showing
+    from headwater.runtime import archive as spark_archive
     from headwater.runtime.home import headwater_home
 
     fetch_showing(["spark", "broker", "bench"] if bench else ["spark", "broker"])
-    if not has_archive():
+    if not broker_archive.has_archive():
         typer.echo("Kafka broker: preparing quick starts", err=True)
-        make_archive()
+        broker_archive.make_archive()
+    if not spark_archive.has_archive():
+        typer.echo("Spark: preparing quick starts, half a minute", err=True)
+        spark_archive.make_archive()
     typer.echo(f"Ready: {headwater_home()}")

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from headwater.options.secrets import SECRET_KEYS
 from headwater.plan.expression import SPARK_SETTINGS
+from headwater.runtime.archive import archive_options
 from headwater.runtime.home import headwater_home
 from headwater.runtime.jars import spark_jars
 from headwater.runtime.java import check_java
@@ -23,10 +24,12 @@ _DEFAULTS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.python.worker.reuse": "true",
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false",
     "spark.scheduler.mode": "FAIR",
     "spark.sql.session.timeZone": "UTC",
 }
+
+_JAVA = "spark.driver.extraJavaOptions"
+_JAVA_OPTIONS = ("-Darrow.enable_unsafe_memory_access=true", "-Darrow.enable_null_check_for_get=false")
 
 _JOB_SETTINGS = {
     **SPARK_SETTINGS,
@@ -53,6 +56,7 @@ def start_spark(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     warehouse = {"spark.sql.warehouse.dir": str(headwater_home() / "warehouse")}
     settings = {**_DEFAULTS, **warehouse, **_logging(), **dict(conf)}
+    settings[_JAVA] = " ".join([*_JAVA_OPTIONS, *archive_options(), settings.get(_JAVA, "")]).strip()
     own = ",".join(str(path) for path in spark_jars())
     settings["spark.jars"] = ",".join(filter(None, [settings.get("spark.jars", ""), own]))
     builder = SparkSession.builder.master(master or "local[*]")
