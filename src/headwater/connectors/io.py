@@ -1,4 +1,4 @@
-"""What a connector does while a job runs: the two ports that `runtime.job` drives.
+"""What a connector does while a job runs: the two ports that `runtime.loop` drives.
 
 A source names places in its data by a `Position`: plain numbers that can be written to a checkpoint. A batch is the
 data between two positions; reading it again gives the same rows, whenever that is.

@@ -5,19 +5,26 @@ Everything above the last stateful operator, and all options that do not change 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
+from headwater.options.secrets import is_secret
 from headwater.plan import nodes as n
 from headwater.plan.explain import describe, explain
+from headwater.plan.sources import sources_of
 
-__all__ = ["OperatorPart", "Signature", "differences", "operator_name", "signature_of"]
+__all__ = ["OperatorPart", "Signature", "differences", "fed_by", "operator_name", "signature_of"]
+
+_LAYOUT = frozenset({"format", "key.format", "key.fields", "key.fields-prefix", "value.fields-include"})
+# What a format does about bad messages, and where it finds its schemas, may change from one run to the next.
+_FREE = re.compile(r"ignore-parse-errors|fail-on-missing|encode\.|url|subject|ssl\.|auth|register|properties\.")
 
 
 @dataclass(frozen=True)
 class OperatorPart:
-    """`name` is its directory in the checkpoint; `text` what it does; `columns` the types of what it keeps; `below` the
-    plan that feeds it, because state is a function of everything that was read."""
+    """`name` is its directory in the checkpoint; `text` what it does; `columns` the types of what it keeps; `below`
+    what feeds it, because state is a function of everything that was read."""
 
     name: str
     text: str
@@ -43,9 +50,8 @@ class Signature:
 
 
 def signature_of(root: n.Write) -> Signature:
-    nodes = n.walk(root)
-    sources = tuple(_source(node) for node in nodes if isinstance(node, n.Scan | n.Values))
-    stateful = [node for node in nodes if isinstance(node, n.Normalize | n.Aggregate)]
+    sources = tuple(_source(scans[0]) for scans in sources_of(root))
+    stateful = [node for node in n.walk(root) if isinstance(node, n.Normalize | n.Aggregate)]
     return Signature(sources, tuple(_operator(root, node) for node in stateful))
 
 
@@ -58,7 +64,23 @@ def operator_name(root: n.Write, node: n.Node) -> str:
 
 def _operator(root: n.Write, node: n.Normalize | n.Aggregate) -> OperatorPart:
     columns = tuple(f"{c.name} {c.type}" for c in node.columns)
-    return OperatorPart(operator_name(root, node), describe(node), columns, explain(node.inputs[0]))
+    return OperatorPart(operator_name(root, node), describe(node), columns, fed_by(node.inputs[0]))
+
+
+def fed_by(node: n.Node) -> str:
+    """The plan from here on and how its sources are read: the same text only if the same input gives the same rows."""
+    return "\n".join([explain(node), *(_read_as(scans[0]) for scans in sources_of(node))])
+
+
+def _read_as(node: n.Scan | n.Values) -> str:
+    if isinstance(node, n.Values):
+        return _source(node)
+    given = {_plainly(key): text for key, text in node.table.raw_options.items()}
+    formats = {given.get("format"), given.get("key.format")}
+    own = tuple(f"{side}{name}." for name in formats for side in ("", "key."))
+    told = {k: v for k, v in given.items() if k in _LAYOUT or (k.startswith(own) and not _FREE.search(k))}
+    listed = ", ".join(f"'{key}' = '{told[key]}'" for key in sorted(told) if not is_secret(key))
+    return f"{node.table.name}: {listed}"
 
 
 def _source(node: n.Scan | n.Values) -> str:
@@ -67,6 +89,11 @@ def _source(node: n.Scan | n.Values) -> str:
     raw = node.table.raw_options
     where = raw.get("topic") or raw.get("topic-pattern") or node.table.name
     return f"{node.table.connector.identifier} {where}"
+
+
+def _plainly(key: str) -> str:
+    """'value.format' and 'format' are two names of one option, and so are those of the format."""
+    return key if key == "value.fields-include" else key.removeprefix("value.")
 
 
 def differences(stored: Signature, current: Signature) -> list[str]:

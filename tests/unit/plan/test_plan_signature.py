@@ -8,7 +8,7 @@ import json
 import pytest
 from plan_tables import TABLES, plan
 
-from headwater.plan.signature import Signature, differences, signature_of
+from headwater.plan.signature import Signature, differences, fed_by, signature_of
 from headwater.session import Session
 
 COUNTED = "INSERT INTO by_who SELECT who, COUNT(*) FROM ups WHERE n > 1 GROUP BY who"
@@ -41,7 +41,7 @@ def test_what_stands_above_the_state_may_change(after: str) -> None:
         (COUNTED, COUNTED.replace("FROM ups", "FROM log_"), "it read upsert-kafka ups, and now reads kafka log"),
         (COUNTED, "INSERT INTO by_id SELECT id, n FROM ups", "and now would for nothing"),
         ("INSERT INTO by_id SELECT id, n FROM ups WHERE n > 1", "INSERT INTO by_id SELECT id, n + 1 FROM ups WHERE n > 1", "what feeds"),
-        ("INSERT INTO plain SELECT who, n FROM log_", "INSERT INTO plain SELECT who, n FROM log_ UNION ALL SELECT who, 1 FROM log_", "it read kafka log, and now reads kafka log; kafka log"),
+        ("INSERT INTO shown SELECT who, n FROM log_", "INSERT INTO shown SELECT who, n FROM log_ UNION ALL SELECT who, n FROM plain", "it read kafka log, and now reads kafka log; kafka plain"),
         ("INSERT INTO plain VALUES ('a', 1)", "INSERT INTO plain VALUES ('a', 2)", "it read values"),
     ],
 )  # fmt: skip
@@ -61,6 +61,39 @@ def test_types_of_what_is_kept_matter() -> None:
 def test_options_that_change_nothing_that_is_read_may_change() -> None:
     hinted = COUNTED.replace("FROM ups", "FROM ups /*+ OPTIONS('scan.parallelism' = '4') */")
     assert compared(COUNTED, hinted) == []
+
+
+def test_a_table_that_is_read_twice_is_one_source() -> None:
+    once = "INSERT INTO plain SELECT who, n FROM log_"
+    assert compared(once, f"{once} UNION ALL SELECT who, 1 FROM log_") == []
+
+
+def read_as(options: str) -> str:
+    return COUNTED.replace("FROM ups", f"FROM ups /*+ OPTIONS({options}) */")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    ["'value.json.timestamp-format.standard' = 'ISO-8601'", "'value.format' = 'csv'", "'key.format' = 'csv'"],
+)
+def test_how_messages_are_read_matters(changed: str) -> None:
+    [found] = compared(COUNTED, read_as(changed))[:1]
+    assert "what feeds 'Normalize by (id)' has changed" in found
+    assert f"{changed.removeprefix(chr(39)).removeprefix('value.')}" in found
+
+
+def test_patience_with_bad_messages_may_change() -> None:
+    patient = "'value.json.ignore-parse-errors' = 'true', 'scan.bad-records' = 'skip'"
+    assert compared(COUNTED, read_as(patient)) == []
+
+
+def test_the_same_text_means_the_same_rows() -> None:
+    log = "INSERT INTO plain SELECT who, n FROM log_"
+    hinted = log + " /*+ OPTIONS('json.timestamp-format.standard' = 'ISO-8601') */"
+    texts = [fed_by(plan(sql)) for sql in (log, hinted, "INSERT INTO plain VALUES ('a', 1)")]
+    texts += [fed_by(plan("INSERT INTO plain VALUES ('a', 2)"))]
+    assert len(set(texts)) == len(texts)
+    assert fed_by(plan(log)) == texts[0]
 
 
 def test_operators_are_named_by_their_place() -> None:

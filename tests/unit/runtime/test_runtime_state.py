@@ -19,7 +19,7 @@ BUCKETS = 3
 
 
 class Job:
-    """Batches over a dict, with the order of steps that `runtime.job` keeps."""
+    """Batches over a dict, with the order of steps that `runtime.loop` keeps."""
 
     def __init__(self, directory: Path) -> None:
         self.checkpoint = Checkpoint(str(directory))

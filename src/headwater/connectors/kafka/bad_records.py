@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from headwater.catalog.tables import Table
 from headwater.connectors.kafka.client import writer_options
-from headwater.connectors.kafka.decode import PROBLEM, bad_messages
+from headwater.connectors.kafka.decode import PROBLEM, Watch, bad_messages
 
 __all__ = ["BadRecords"]
 
@@ -32,7 +32,7 @@ class BadRecords:
     def __init__(self, table: Table) -> None:
         self._table = table
         self._topic = table.options.string("scan.dead-letter.topic")
-        self._seen: list[Observation] = []
+        self._seen: dict[tuple[str, ...], list[Observation]] = {}
         self.tolerated = table.options.string("scan.bad-records") != "fail"
 
     @property
@@ -40,19 +40,28 @@ class BadRecords:
         """Where they are written."""
         return [self._topic] if self._topic else []
 
-    def forget(self) -> None:
-        """A batch begins, perhaps again."""
-        self._seen = []
+    def watching(self, columns: Sequence[str]) -> Watch:
+        """Counts those that are bad for these columns, in a batch that begins, perhaps again."""
+        observations = self._seen[tuple(columns)] = []
 
-    def watch(self, messages: DataFrame, bad: str) -> DataFrame:
-        seen = Observation()
-        self._seen.append(seen)
-        return messages.observe(seen, F.expr(f"count_if({bad})").alias("bad"))
+        def watch(messages: DataFrame, bad: str) -> DataFrame:
+            seen = Observation()
+            observations.append(seen)
+            return messages.observe(seen, F.expr(f"count_if({bad})").alias("bad"))
+
+        return watch
 
     def count(self) -> int | None:
-        """How many there were in the batch; None if nothing is known, because Spark left out the whole count."""
-        found = [_value(seen) for seen in self._seen]
-        return None if None in found else sum(n for n in found if n is not None)
+        """How many there were in the batch. None if that is not known: Spark left out a whole count, or the table was
+        read for several sets of columns, which may have found the same message."""
+        found = [_value(seen) for observations in self._seen.values() for seen in observations]
+        if None in found or (any(found) and len(self._seen) > 1):
+            return None
+        return sum(n for n in found if n is not None)
+
+    def recount(self, messages: DataFrame, columns: Sequence[str]) -> int:
+        """How many of the messages are bad for any of the columns."""
+        return bad_messages(messages, self._table, columns).count()
 
     def keep(self, messages: DataFrame, columns: Sequence[str]) -> None:
         """Write the bad ones among the messages, which have their headers, as they are."""

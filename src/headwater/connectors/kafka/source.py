@@ -83,12 +83,11 @@ class KafkaSource:
         return _to_position(start), limit_evenly(_to_position(start), _to_position(end), limit)
 
     def read(self, start: Position, end: Position, columns: Sequence[str]) -> DataFrame:
-        self._bad.forget()
         self._look_for_schemas()
         frame = self._messages(start, end, self._needs_headers(columns))
         many = total(start, end) >= MANY_MESSAGES
         messages = Messages(frame, self._fetch(start, end) if many else None, many)
-        return decode(messages, self._table, columns, self._bad.watch if self._bad.tolerated else None)
+        return decode(messages, self._table, columns, self._bad.watching(columns) if self._bad.tolerated else None)
 
     def read_groups(self, start: Position, end: Position, early: EarlyGroups) -> DataFrame | None:
         appends = self._table.connector.gives(self._table) is Emits.APPEND
@@ -101,10 +100,12 @@ class KafkaSource:
         if not self._bad.tolerated:
             return 0
         found = self._bad.count()
-        if found == 0 or not self._bad.topics:
-            return found or 0
-        self._bad.keep(self._messages(start, end, True), columns)
-        return found or 0
+        if found == 0:
+            return 0
+        messages = self._messages(start, end, True)
+        if self._bad.topics:
+            self._bad.keep(messages, columns)
+        return self._bad.recount(messages, columns) if found is None else found
 
     def learn(self, start: Position, end: Position) -> None:
         messages = self._messages(start, end, False)
