@@ -48,6 +48,10 @@ _JOB_SETTINGS = {
 }
 
 
+# What PySpark asks the JVM for with every step of a query; each time the JVM would search its jars.
+_CLASSES = ("PythonSQLUtils", "PythonUtils", "SimplePythonFunction", "UserDefinedPythonFunction", "functions")
+
+
 def start_spark(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     """A session of our own, quiet, with the Kafka and Avro jars, whose workers run this very Python."""
     check_java()
@@ -79,5 +83,7 @@ def job_session(spark: SparkSession, partitions: int, time_zone: str) -> SparkSe
     session.conf.set("spark.sql.shuffle.partitions", str(partitions))
     if time_zone:
         session.conf.set("spark.sql.session.timeZone", time_zone)
+    for name in _CLASSES:
+        setattr(session._jvm, name, getattr(session._jvm, name))
     own: SparkSession = session
     return own

@@ -1,11 +1,14 @@
 """Questions to the broker, asked with the Kafka client inside Spark's JVM: `properties.*` mean the same everywhere.
 
-Every call has a time limit and answers with plain Python values; every failure is one of our errors.
+Every call has a time limit and answers with plain Python values; every failure is one of our errors. Jobs ask where
+their topics end many times a second, so little may cross over to the JVM: classes are asked for by their full names
+(for every part of a name the JVM would search all its jars), and Java's iterators are not used (they end with an
+exception, which PySpark takes long to translate).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -33,15 +36,21 @@ class KafkaAdmin:
         self._jvm = spark._jvm
         self._properties = properties
         self._partitions: dict[TopicPartition, Any] = {}
+        self._requests: dict[str, tuple[list[TopicPartition], Any]] = {}
         self._client = self._open(properties)
+        self._specs = self._class("org.apache.kafka.clients.admin.OffsetSpec")
+        self._seconds = self._class("java.util.concurrent.TimeUnit").SECONDS
+
+    def _class(self, name: str) -> Any:
+        return getattr(self._jvm, name)
 
     def _open(self, properties: Mapping[str, str]) -> Any:
-        config = self._jvm.java.util.HashMap()
+        config = self._class("java.util.HashMap")()
         for key, value in {**_LIMITS, **properties}.items():
             if key not in _NOT_HERE:
                 config.put(key, value)
         try:
-            return self._jvm.org.apache.kafka.clients.admin.AdminClient.create(config)
+            return self._class("org.apache.kafka.clients.admin.AdminClient").create(config)
         except TypeError as error:
             raise SetupError(
                 "Spark's JVM has no Kafka client classes.",
@@ -51,89 +60,104 @@ class KafkaAdmin:
             raise self._translate(error, "connect") from None
 
     def close(self) -> None:
-        self._client.close(self._jvm.java.time.Duration.ofSeconds(1))
+        self._client.close(self._class("java.time.Duration").ofSeconds(1))
 
     def topics(self, pattern: str) -> list[str]:
         """The topics whose whole names match a regular expression as Java knows them; not Kafka's own."""
         try:
-            matcher = self._jvm.java.util.regex.Pattern.compile(pattern)
+            matcher = self._class("java.util.regex.Pattern").compile(pattern)
         except PySparkException as error:
             raise ValidationError(
                 f"'topic-pattern' = '{pattern}' is not a regular expression.", detail=str(error)
             ) from None
-        names = self._get(self._client.listTopics().names(), pattern)
-        return sorted(name for name in names if matcher.matcher(name).matches())
+        return sorted(name for name in self.all_topics() if matcher.matcher(name).matches())
 
-    def partition_counts(self, topics: Iterable[str]) -> dict[str, int]:
+    def all_topics(self) -> list[str]:
+        """Not Kafka's own."""
+        names = self._get(self._client.listTopics().names(), "all topics")
+        return [name for name in self._class("java.lang.String").join(",", names).split(",") if name]
+
+    def partition_counts(self, topics: Collection[str]) -> dict[str, int]:
         """How many partitions each topic has; a topic that does not exist is not in the answer."""
-        names = self._jvm.java.util.ArrayList()
+        names = self._class("java.util.ArrayList")()
         for topic in topics:
             names.add(topic)
+        futures = self._client.describeTopics(names).topicNameValues()
         found = {}
-        for topic, future in self._client.describeTopics(names).topicNameValues().items():
+        for topic in topics:
             try:
-                found[topic] = self._get(future, topic).partitions().size()
+                found[topic] = self._get(futures.get(topic), topic).partitions().size()
             except UnknownTopicError:
                 continue
         return found
 
-    def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
+    def partitions(self, topics: Collection[str]) -> list[TopicPartition]:
         """All partitions of the topics; a topic that does not exist is an error."""
-        wanted = list(topics)
-        counts = self.partition_counts(wanted)
-        for topic in wanted:
+        counts = self.partition_counts(topics)
+        for topic in topics:
             if topic not in counts:
                 raise UnknownTopicError.of(topic, self._properties.get("bootstrap.servers", ""))
         return sorted((topic, p) for topic, count in counts.items() for p in range(count))
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
-        return self._list(partitions, self._specs().earliest())
+        return self._list(self._request(list(partitions), "earliest"))
 
     def latest(self, partitions: Iterable[TopicPartition], read_committed: bool = False) -> Offsets:
         """The end of each partition: of all messages, or of those whose transactions are decided."""
-        return self._list(partitions, self._specs().latest(), read_committed)
+        request = self._request(list(partitions), "latest")
+        return self._list(request, self._read_committed()) if read_committed else self._list(request)
 
     def at_time(self, partitions: Iterable[TopicPartition], millis: int) -> Offsets:
         """The first offset whose message is not older than `millis`; the end where there is none."""
-        found = self._list(partitions, self._specs().forTimestamp(millis))
+        wanted = list(partitions)
+        found = self._list((wanted, self._asking(wanted, self._specs.forTimestamp(millis))))
         missing = [tp for tp, offset in found.items() if offset < 0]
         return {**found, **(self.latest(missing) if missing else {})}
 
-    def _specs(self) -> Any:
-        return self._jvm.org.apache.kafka.clients.admin.OffsetSpec
+    def _request(self, wanted: list[TopicPartition], what: str) -> tuple[list[TopicPartition], Any]:
+        """The same question is asked again and again."""
+        if what not in self._requests or self._requests[what][0] != wanted:
+            self._requests[what] = (wanted, self._asking(wanted, getattr(self._specs, what)()))
+        return self._requests[what]
 
-    def _list(self, partitions: Iterable[TopicPartition], spec: Any, read_committed: bool = False) -> Offsets:
-        wanted = list(partitions)
-        request = self._jvm.java.util.HashMap()
+    def _asking(self, wanted: list[TopicPartition], spec: Any) -> Any:
+        request = self._class("java.util.HashMap")()
         for tp in wanted:
             request.put(self._java(tp), spec)
-        levels = self._jvm.org.apache.kafka.common.IsolationLevel
-        level = levels.READ_COMMITTED if read_committed else levels.READ_UNCOMMITTED
-        options = self._jvm.org.apache.kafka.clients.admin.ListOffsetsOptions(level)
-        answer = self._get(self._client.listOffsets(request, options).all(), _topics(wanted))
+        return request
+
+    def _read_committed(self) -> Any:
+        level = self._class("org.apache.kafka.common.IsolationLevel").READ_COMMITTED
+        return self._class("org.apache.kafka.clients.admin.ListOffsetsOptions")(level)
+
+    def _list(self, request: tuple[list[TopicPartition], Any], *options: Any) -> Offsets:
+        wanted, asked = request
+        answer = self._get(self._client.listOffsets(asked, *options).all(), _topics(wanted))
         return {tp: answer.get(self._java(tp)).offset() for tp in wanted}
 
     def committed(self, group: str) -> Offsets:
         """The offsets a consumer group has committed."""
         answer = self._get(self._client.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata(), group)
-        entries = {(tp.topic(), tp.partition()): answer[tp] for tp in answer}
+        listed = self._class("java.util.ArrayList")(answer.keySet())
+        partitions = [listed.get(place) for place in range(listed.size())]
+        entries = {(tp.topic(), tp.partition()): answer.get(tp) for tp in partitions}
         return {tp: entry.offset() for tp, entry in entries.items() if entry is not None}
 
     def commit(self, group: str, offsets: Offsets) -> None:
-        request = self._jvm.java.util.HashMap()
+        request = self._class("java.util.HashMap")()
+        metadata = self._class("org.apache.kafka.clients.consumer.OffsetAndMetadata")
         for tp, offset in offsets.items():
-            metadata = self._jvm.org.apache.kafka.clients.consumer.OffsetAndMetadata(offset)
-            request.put(self._java(tp), metadata)
+            request.put(self._java(tp), metadata(offset))
         self._get(self._client.alterConsumerGroupOffsets(group, request).all(), group)
 
     def _java(self, tp: TopicPartition) -> Any:
         if tp not in self._partitions:
-            self._partitions[tp] = self._jvm.org.apache.kafka.common.TopicPartition(tp[0], tp[1])
+            self._partitions[tp] = self._class("org.apache.kafka.common.TopicPartition")(tp[0], tp[1])
         return self._partitions[tp]
 
     def _get(self, future: Any, about: str) -> Any:
         try:
-            return future.get(TIMEOUT_SECONDS, self._jvm.java.util.concurrent.TimeUnit.SECONDS)
+            return future.get(TIMEOUT_SECONDS, self._seconds)
         except Py4JJavaError as error:
             # The Java trace behind it may hold what must not be shown.
             raise self._translate(error, about) from None

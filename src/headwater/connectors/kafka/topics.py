@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,24 +31,26 @@ class SinkTopics(KafkaAdmin):
 
     def prepare(self) -> dict[str, int]:
         """The number of partitions of every topic that rows may go to. Missing ones are made, or are an error."""
-        topics = list(self._table.options.strings("topic"))
-        known = self._existing()
-        if not topics:
-            pattern = re.compile(self._table.options.string("topic-pattern"))
-            topics = sorted(topic for topic in known if pattern.fullmatch(topic))
-            if not topics:
-                raise KafkaUnavailableError(
-                    f"No topic matches the 'topic-pattern' of table '{self._table.name}'.",
-                    detail=f"Pattern: {pattern.pattern}",
-                    hint="Create the topics before the job starts.",
-                )
-        missing = [topic for topic in topics if topic not in known]
+        topics = list(self._table.options.strings("topic")) or self._matching()
+        found = self.partition_counts(topics)
+        missing = [topic for topic in topics if topic not in found]
         if missing and self._table.options.flag("sink.topic.create"):
             self._create(missing)
-        partitions = self.partitions(topics)
         if self._table.connector.reads_upserts:
-            self._warn_if_not_compacted([topic for topic in topics if topic not in missing])
-        return {topic: sum(1 for name, _ in partitions if name == topic) for topic in topics}
+            self._warn_if_not_compacted(list(found))
+        added = Counter(topic for topic, _ in self.partitions(missing)) if missing else {}
+        return {topic: {**found, **added}[topic] for topic in topics}
+
+    def _matching(self) -> list[str]:
+        pattern = re.compile(self._table.options.string("topic-pattern"))
+        topics = sorted(topic for topic in self.all_topics() if pattern.fullmatch(topic))
+        if not topics:
+            raise KafkaUnavailableError(
+                f"No topic matches the 'topic-pattern' of table '{self._table.name}'.",
+                detail=f"Pattern: {pattern.pattern}",
+                hint="Create the topics before the job starts.",
+            )
+        return topics
 
     def transaction_millis(self) -> int:
         """For how long a transaction may be open, or an error if the broker would not allow it."""
@@ -63,14 +66,11 @@ class SinkTopics(KafkaAdmin):
             )
         return int(asked)
 
-    def _existing(self) -> set[str]:
-        return set(self._get(self._client.listTopics().names(), "all topics"))
-
     def _create(self, topics: list[str]) -> None:
         options = self._table.options
         config = {"cleanup.policy": "compact"} if self._table.primary_key else {}
         config |= options.family(TOPIC_CONFIG)
-        request = self._jvm.java.util.ArrayList()
+        request = self._class("java.util.ArrayList")()
         for topic in topics:
             request.add(self._new_topic(topic, config))
         try:
@@ -94,10 +94,11 @@ class SinkTopics(KafkaAdmin):
     def _new_topic(self, topic: str, config: Mapping[str, str]) -> Any:
         partitions = self._table.options.integer("sink.topic.partitions") or _AS_THE_BROKER_LIKES
         replicas = self._table.options.integer("sink.topic.replication-factor") or _AS_THE_BROKER_LIKES
-        settings = self._jvm.java.util.HashMap()
+        settings = self._class("java.util.HashMap")()
         for key, value in config.items():
             settings.put(key, value)
-        return self._jvm.org.apache.kafka.clients.admin.NewTopic(topic, partitions, replicas).configs(settings)
+        made = self._class("org.apache.kafka.clients.admin.NewTopic")(topic, partitions, replicas)
+        return made.configs(settings)
 
     def _warn_if_not_compacted(self, topics: list[str]) -> None:
         for topic in topics:
@@ -116,10 +117,9 @@ class SinkTopics(KafkaAdmin):
 
     def _setting(self, kind: str, name: str, key: str) -> str | None:
         """A setting of a topic or broker; None if this user may not see it."""
-        config = self._jvm.org.apache.kafka.common.config.ConfigResource
-        kinds = getattr(self._jvm.org.apache.kafka.common.config, "ConfigResource$Type")
-        resource = config(getattr(kinds, kind), name)
-        request = self._jvm.java.util.ArrayList()
+        config = "org.apache.kafka.common.config.ConfigResource"
+        resource = self._class(config)(getattr(self._class(f"{config}$Type"), kind), name)
+        request = self._class("java.util.ArrayList")()
         request.add(resource)
         try:
             entry = self._get(self._client.describeConfigs(request).all(), name)[resource].get(key)
