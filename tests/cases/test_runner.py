@@ -55,6 +55,13 @@ def test_a_wrong_outcome_is_seen_in_every_way(case_runner: CaseRunner) -> None:
         assert "- b => b,3\n+ b => b,2" in shown
 
 
+def test_refused_sql_does_not_hide_what_runs(case_runner: CaseRunner) -> None:
+    refused = "sql\nCREATE TABLE t (id INT) WITH ('connector' = 'nope');\n\nerror create contains nope\n\n"
+    text = HEAD + INPUT + refused + "expect sink per-key\na => a,1\nb => b,2\n"
+    for way in (Way.AS_WRITTEN, Way.ONE_BATCH):
+        case_runner.play(parse_case(text, "x.case"), way)
+
+
 def test_a_failing_job_is_a_failure(case_runner: CaseRunner) -> None:
     shown = failure(case_runner, HEAD + "produce source\na => a,x\n\nexpect sink exact\n")
     assert "Job '1-sink' failed:" in shown

@@ -10,7 +10,7 @@ compare    expected against received        process   the jobs, in a process tha
 wire       messages ↔ Kafka records         play      one case, one way
 avro       Avro records of test messages    kafka     topics, messages in and out
 secure     a broker that asks who is there  registry  a schema registry
-runner     many cases on one broker and one Spark
+runner     many cases on one broker         spark     a Spark for small batches and a short life
 """
 
 from __future__ import annotations

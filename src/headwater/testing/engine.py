@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["QUICK", "Engine", "JobStatus", "LocalEngine", "StatementFailed"]
 
-QUICK = {"headwater.batch.interval": "50 ms", "headwater.state.partitions": "2"}
-"""Settings for many small jobs on a small machine; a script may SET others."""
+QUICK = {"headwater.batch.interval": "500 ms", "headwater.state.partitions": "2"}
+"""Settings for many small jobs on a small machine; a script may SET others. Jobs that wait do not look all the time,
+because whoever waits for them wakes them."""
 
 
 @dataclass
@@ -70,6 +71,10 @@ class Engine(Protocol):
         ...
 
     def resume(self) -> None: ...
+
+    def wake(self) -> None:
+        """Let all jobs look for new data at once."""
+        ...
 
     def crash_next(self, fault: Fault) -> None:
         """Let every job's next batch end in a crash."""
@@ -130,6 +135,10 @@ class LocalEngine:
     def resume(self) -> None:
         while self._paused:
             self._paused.pop().resume()
+
+    def wake(self) -> None:
+        for job in self._session.jobs:
+            job.wake()
 
     def crash_next(self, fault: Fault) -> None:
         for sink in self._sinks:

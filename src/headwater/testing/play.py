@@ -135,11 +135,13 @@ class Play:
 
     def _run_sql(self, sql: Sql) -> None:
         self._script.append(sql)
-        self._settled = False
+        jobs = len(self._engine.jobs())
         try:
             self._engine.run(sql.text, self._case.path)
         except StatementFailed as refused:
             self._refused = refused
+        if len(self._engine.jobs()) > jobs:
+            self._settled = False
         with contextlib.suppress(HeadwaterError):  # a refused statement is refused here too, behind those that are not
             self._plan = "\n".join(explain(plan) for plan in self._definitions.check(sql.text, self._case.path))
 
@@ -185,13 +187,13 @@ class Play:
     def _expect_error(self, step: ExpectError) -> None:
         if step.phase == "run":
             text = self._failed_job(step).error
+            self._settled = True
         else:
             refused, self._refused = self._refused, None
             if refused is None or refused.phase not in {step.phase, "parse"}:
                 came = "was taken" if refused is None else f"was refused at {refused.phase}: {refused.error}"
                 raise self._failure(step.line, f"The SQL above was to be refused at {step.phase}, but it {came}.")
             text = str(refused.error)
-        self._settled = True
         missing = [wanted for wanted in step.texts if _squeezed(wanted) not in _squeezed(text)]
         if missing:
             self._verdict(step, Mismatch(step.texts, tuple(line for line in text.splitlines() if line.strip())))

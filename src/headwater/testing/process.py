@@ -14,10 +14,11 @@ from typing import IO, Any
 from headwater.errors import HeadwaterError, JobError
 from headwater.testing.engine import JobStatus, StatementFailed
 from headwater.testing.faults import Fault
+from headwater.testing.spark import QUICK_SPARK
 
 __all__ = ["WorkerEngine"]
 
-_CONF = {"spark.ui.enabled": "false", "spark.driver.memory": "1g"}
+_CONF = {**QUICK_SPARK, "spark.driver.memory": "1g"}
 _STOP_SECONDS = 60
 
 
@@ -39,6 +40,9 @@ class WorkerEngine:
 
     def resume(self) -> None:
         self._ask("resume")
+
+    def wake(self) -> None:
+        self._ask("wake")
 
     def crash_next(self, fault: Fault) -> None:
         self._ask("crash", fault=fault.value)

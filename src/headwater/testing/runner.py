@@ -17,18 +17,13 @@ from headwater.testing.kafka import Kafka
 from headwater.testing.parse import read_case
 from headwater.testing.play import CaseFailure, Edit, MakeEngine, Play
 from headwater.testing.process import WorkerEngine
+from headwater.testing.spark import QUICK_SPARK
 from headwater.testing.ways import Way, ways_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["CaseRunner", "Report", "run_case", "run_cases"]
-
-# Small batches and a short life: compiling hard and collecting garbage in parallel would cost more than they bring.
-_SPARK = {
-    "spark.ui.enabled": "false",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-}
 
 
 class CaseRunner:
@@ -81,7 +76,7 @@ class CaseRunner:
         if self._spark is None:
             from headwater.runtime.spark import start_spark
 
-            self._spark = start_spark("local[2]", _SPARK)
+            self._spark = start_spark("local[2]", QUICK_SPARK)
         return self._spark
 
     def close(self) -> None:

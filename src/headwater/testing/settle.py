@@ -10,7 +10,7 @@ from headwater.testing.kafka import Kafka, Offsets
 
 __all__ = ["NotSettled", "await_failure", "settle"]
 
-_LOOK_SECONDS = 0.02
+_LOOK_SECONDS = 0.01
 
 
 class NotSettled(Exception):
@@ -26,15 +26,28 @@ def settle(engine: Engine, kafka: Kafka | None, partitions: Mapping[str, int], s
     deadline = time.monotonic() + seconds
     while True:
         ends = kafka.ends(partitions) if kafka else {}  # 1
-        jobs = engine.jobs()
-        failed = next((job for job in jobs if job.error and not job.crashed), None)
-        if failed is not None:
-            raise NotSettled(f"Job '{failed.name}' failed:\n{failed.error}")
-        behind = [job for job in jobs if not _has_read(job, ends)]  # 2
+        jobs, behind = _read_to(ends, engine, deadline)  # 2
         if not behind and (kafka is None or kafka.ends(partitions) == ends):  # 3
             return jobs
         if time.monotonic() > deadline:
             raise NotSettled(f"After {seconds:.0f} s {_lateness(behind, ends)}")
+
+
+def _read_to(ends: Offsets, engine: Engine, deadline: float) -> tuple[list[JobStatus], list[JobStatus]]:
+    """All jobs, and those that have not come as far as `ends` when the time is up. Only jobs are looked at: to ask the
+    broker again and again would take the time that they need."""
+    batches = -1
+    while True:
+        jobs = engine.jobs()
+        failed = next((job for job in jobs if job.error and not job.crashed), None)
+        if failed is not None:
+            raise NotSettled(f"Job '{failed.name}' failed:\n{failed.error}")
+        behind = [job for job in jobs if not _has_read(job, ends)]
+        if not behind or time.monotonic() > deadline:
+            return jobs, behind
+        if sum(job.batches for job in jobs) != batches:  # what one has written, another may read
+            batches = sum(job.batches for job in jobs)
+            engine.wake()
         time.sleep(_LOOK_SECONDS)
 
 

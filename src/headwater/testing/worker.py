@@ -61,6 +61,8 @@ def _do(engine: LocalEngine, what: str, request: dict[str, Any]) -> Any:
             return engine.pause()
         case "resume":
             return engine.resume()
+        case "wake":
+            return engine.wake()
         case "crash":
             return engine.crash_next(Fault(request["fault"]))
         case "table":
