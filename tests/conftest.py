@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable, Iterator
 
@@ -10,6 +11,30 @@ import pytest
 from headwater.broker import Broker
 from headwater.testing import CaseRunner
 from headwater.testing.registry import SchemaRegistry, start_registry
+from headwater.testing.spark import QUICK_JVM
+
+# Tests start `headwater` in processes of its own, too. Their JVMs live for seconds.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK_JVM)
+
+# Those that wait most come first, one after the other: meanwhile the other process of the run has the machine, and
+# when all is nearly done, nothing long is left.
+LONG = (
+    "recovery/test_kill.py",
+    "recovery/test_exactly_once.py",
+    "property/test_histories.py",
+    "recovery/test_outage.py",
+    "cli/test_run.py",
+    "cli/test_run_old_scripts.py",
+    "docs/test_examples.py::test_what_is_marked_to_run_runs",
+    "kafka/test_security.py",
+    "cases/test_runner.py",
+    "cases/legacy/",
+    "property/",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: next((i for i, name in enumerate(LONG) if f"tests/{name}" in item.nodeid), len(LONG)))
 
 
 @pytest.fixture(scope="session")

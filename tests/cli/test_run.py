@@ -34,8 +34,7 @@ CREATE TABLE totals (who STRING, n BIGINT, PRIMARY KEY (who) NOT ENFORCED) WITH 
   'key.format' = 'raw', 'value.format' = 'json'
 );
 """
-# a JVM that lives for seconds should not spend them on compiling well
-QUICK_START = ("--conf", "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1", "--conf", "spark.ui.enabled=false")
+QUICK_START = ("--conf", "spark.ui.enabled=false")
 COUNT = "INSERT INTO totals SELECT who, COUNT(*) FROM clicks GROUP BY who;\n"
 
 

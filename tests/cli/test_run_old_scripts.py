@@ -56,7 +56,7 @@ insert into upsertKafkaSink select * from seen where car_speed > 50;
 insert into kafkaSink select * from log_;
 insert into fromLog select * from log_;
 """
-QUICK_START = ("--conf", "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1", "--conf", "spark.ui.enabled=false")
+QUICK_START = ("--conf", "spark.ui.enabled=false")
 NAMES = ("log", "seen", "upserts", "rows", "fromlog")
 
 

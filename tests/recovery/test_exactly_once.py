@@ -41,7 +41,7 @@ INSERT INTO sink SELECT id, UPPER(who) FROM source;
 """
 
 
-@pytest.mark.timeout(60 + 45 * KILLS)
+@pytest.mark.timeout(300 + 60 * KILLS)
 def test_every_row_is_there_once(broker: Broker, unique_topic: Callable[[str], str], tmp_path: Path) -> None:
     dice = random.Random(7)
     kafka = Kafka(broker.bootstrap_servers)

@@ -21,7 +21,6 @@ from headwater.runtime.checkpoint import Checkpoint
 from headwater.testing.kafka import Kafka, Record
 
 KILLS = int(os.environ.get("HEADWATER_KILLS", "3"))
-CHANGES = 8_000 + 1_000 * KILLS
 WAYS = (kill_workers, kill_driver, kill_workers, kill_all)
 
 SCRIPT = """
@@ -60,9 +59,9 @@ def test_nothing_is_lost_or_wrong_after_kills(
                 time.sleep(dice.random() * 0.7)
                 WAYS[number % len(WAYS)](job)
                 number += 1
-    load.join()
+    load.finish()
     with running(script, tmp_path / "state", variables, tmp_path / "log") as job:
-        await_progress(job, checkpoint, lambda: _read_so_far(checkpoint) >= CHANGES)
+        await_progress(job, checkpoint, lambda: _read_so_far(checkpoint) >= load.sent)
         job.terminate()  # not its whole group: Spark's JVM must live until the batch at hand is done
         assert job.wait(60) == 0
     assert _table(kafka, topics["totals"]) == load.recount()
@@ -70,19 +69,25 @@ def test_nothing_is_lost_or_wrong_after_kills(
 
 
 class _Load(threading.Thread):
-    """Changes to orders while kills go on: the job never catches up for long while it is being killed."""
+    """Changes to orders for as long as kills go on."""
 
     def __init__(self, kafka: Kafka, topic: str) -> None:
         super().__init__(daemon=True)
         self._kafka = kafka
         self._topic = topic
         self._alive: dict[int, tuple[str, int]] = {}
+        self._enough = threading.Event()
+        self.sent = 0
 
     def run(self) -> None:
         dice = random.Random(5)
-        for _ in range(CHANGES // 40):
-            self._kafka.produce([self._change(dice) for _ in range(40)])
-            time.sleep(0.1)
+        while not self._enough.wait(0.2):
+            self._kafka.produce([self._change(dice) for _ in range(30)])
+            self.sent += 30
+
+    def finish(self) -> None:
+        self._enough.set()
+        self.join()
 
     def _change(self, dice: random.Random) -> Record:
         key, value = dice.randrange(500), None

@@ -1,8 +1,12 @@
-"""The broker goes away and comes back: the job waits, says so, and goes on by itself; nothing is lost."""
+"""The broker goes away and comes back: the job waits, says so, and goes on by itself; nothing is lost.
+
+HEADWATER_OUTAGE_SECONDS=30 keeps it away for longer than a test run does.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +22,7 @@ from headwater.testing import CaseRunner
 from headwater.testing.kafka import Kafka, Record
 
 PATIENCE = 150.0
-OUTAGE_SECONDS = 6.0
+OUTAGE_SECONDS = float(os.environ.get("HEADWATER_OUTAGE_SECONDS", "6"))
 ROWS = 3_000
 
 SCRIPT = """
