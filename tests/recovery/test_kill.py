@@ -82,8 +82,8 @@ class _Load(threading.Thread):
     def run(self) -> None:
         dice = random.Random(5)
         while not self._enough.wait(0.2):
-            self._kafka.produce([self._change(dice) for _ in range(30)])
-            self.sent += 30
+            self._kafka.produce([self._change(dice) for _ in range(10)])
+            self.sent += 10
 
     def finish(self) -> None:
         self._enough.set()
