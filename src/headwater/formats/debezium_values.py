@@ -1,5 +1,5 @@
 """Values as Debezium encodes them: days, milli- and microseconds since 1970 as numbers, decimals as the bytes of a
-number in base64. Text that `json` reads is read here too.
+number in base64, or as an object with those and the scale. Text that `json` reads is read here too.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headwater.formats.json_leaves import LENIENT, Leaves
-from headwater.formats.texts import EPOCH, decimal_of_bytes
+from headwater.formats.texts import EPOCH, decimal_of_bytes, decimal_of_scale
 from headwater.options.base import Option
 from headwater.options.types import enum
 from headwater.sql.types import SqlType
@@ -23,7 +23,8 @@ TIME_OPTIONS: tuple[Option, ...] = (
     Option(
         "decimal.handling.mode",
         enum(_DECIMALS),
-        "What Debezium's setting of this name says: with 'precise' (Debezium's default) a DECIMAL is base64 text.",
+        "What Debezium's setting of this name says: with 'precise' (Debezium's default) a DECIMAL is base64 text, or "
+        "an object with 'scale' and 'value'.",
         "string",
         choices=_DECIMALS,
     ),
@@ -54,8 +55,8 @@ class _Values(Leaves):
     def _read(self, raw: str, kind: SqlType) -> str:
         match kind.name:
             case "DECIMAL" if self._precise:
-                data = f"try_to_binary({raw}, 'base64')"
-                return f"TRY_CAST({decimal_of_bytes(data, kind.scale or 0)} AS {kind.spark()})"
+                number = f"TRY_CAST({decimal_of_bytes(_decoded(raw), kind.scale or 0)} AS {kind.spark()})"
+                return f"IF(startswith({raw}, '{{'), {_variable_scale(raw, kind)}, {number})"
             case "DATE":
                 days = f"date_from_unix_date(CAST({raw} AS INT))"
                 return f"IF({raw} RLIKE '^-?[0-9]{{1,9}}$', {days}, {LENIENT.convert(raw, kind)})"
@@ -106,6 +107,16 @@ class _Values(Leaves):
 
 
 _PLAIN = frozenset({"BOOLEAN", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "CHAR", "VARCHAR", "STRING", "BYTES"})
+
+
+def _decoded(raw: str) -> str:
+    return f"try_to_binary({raw}, 'base64')"
+
+
+def _variable_scale(raw: str, kind: SqlType) -> str:
+    """An object with the digits and their scale, for columns that have none of their own."""
+    digits, scale = (f"get_json_object({raw}, '\\u0024.{member}')" for member in ("value", "scale"))
+    return decimal_of_scale(_decoded(digits), f"TRY_CAST({scale} AS INT)", kind)
 
 
 def _plain(raw: str) -> str:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from headwater.formats.sqltext import text
 from headwater.sql.types import SqlType
 
-__all__ = ["EPOCH", "decimal_of_bytes", "decimal_text", "instant_text", "time_millis", "time_text", "timestamp_text"]
+__all__ = [
+    "EPOCH",
+    "decimal_of_bytes",
+    "decimal_of_scale",
+    "decimal_text",
+    "instant_text",
+    "time_millis",
+    "time_text",
+    "timestamp_text",
+]
 
 EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 
@@ -16,6 +25,14 @@ def decimal_of_bytes(data: str, scale: int) -> str:
     schema = f'{{"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": {scale}}}'
     read = f"from_avro(concat({size}, {data}), {text(schema)}, map('mode', 'PERMISSIVE'))"
     return f"IF(octet_length({data}) BETWEEN 1 AND 16, {read}, NULL)"
+
+
+def decimal_of_scale(data: str, scale: str, kind: SqlType) -> str:
+    """As Debezium writes a number whose column has no scale of its own: its digits, as above, and the scale, an INT.
+    NULL if that is no such number, or none that fits."""
+    digits = f"CAST({decimal_of_bytes(data, 0)} AS STRING)"
+    number = f"TRY_CAST(concat({digits}, 'E', CAST(0 - {scale} AS STRING)) AS {kind.spark()})"
+    return f"IF({scale} BETWEEN -38 AND 100, {number}, NULL)"
 
 
 def timestamp_text(value: str, separator: str = " ") -> str:

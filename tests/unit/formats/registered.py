@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
@@ -86,7 +87,7 @@ class Registered:
 
     # The other side.
 
-    @property
+    @cached_property
     def client(self) -> SchemaRegistryClient:
         return SchemaRegistryClient({"url": self.url})
 
@@ -101,7 +102,11 @@ class Registered:
 
     def consumed(self, message: bytes) -> Any:
         """A message as another program reads it."""
-        return AvroDeserializer(self.client)(message, self.context)
+        return self._deserializer(message, self.context)
+
+    @cached_property
+    def _deserializer(self) -> AvroDeserializer:
+        return AvroDeserializer(self.client)
 
     def latest(self) -> Any:
         """The newest schema of the topic's values."""

@@ -96,6 +96,8 @@ def _created(row: str) -> bytes:
         ("DECIMAL(10, 2)", {}, "12.34", "12.34"),
         ("DECIMAL(10, 2)", {"decimal__handling__mode": "precise"}, '"BNI="', "12.34"),
         ("DECIMAL(10, 2)", {"decimal__handling__mode": "precise"}, '"+y4="', "-12.34"),
+        ("DECIMAL(10, 2)", {"decimal__handling__mode": "precise"}, '{"scale": 3, "value": "MEg="}', "12.36"),
+        ("DECIMAL(10, 2)", {"decimal__handling__mode": "precise"}, '{"value": "+w==", "scale": -2}', "-500.00"),
         ("DECIMAL(38, 0)", {"decimal__handling__mode": "precise"}, '"Sztmh6v8zQtHxL0KGg=="', None),
     ],
 )
@@ -116,6 +118,9 @@ def test_values_as_debezium_encodes_them(
         ("DECIMAL(10, 2)", {}, '"BNI="'),
         ("DECIMAL(3, 2)", {"decimal__handling__mode": "precise"}, '"BNI="'),  # 12.34 has four digits
         ("DECIMAL(10, 2)", {"decimal__handling__mode": "precise"}, '"12.34"'),
+        ("DECIMAL(10, 2)", {"decimal__handling__mode": "precise"}, '{"scale": 3}'),
+        ("DECIMAL(10, 2)", {"decimal__handling__mode": "precise"}, '{"scale": -2147483648, "value": "BNI="}'),
+        ("DECIMAL(3, 2)", {"decimal__handling__mode": "precise"}, '{"scale": 2, "value": "BNI="}'),
         ("DECIMAL(38, 0)", {"decimal__handling__mode": "precise"}, '"Sztmh8jnpMZZsB8R///8GA=="'),  # 39 digits
         ("DATE", {}, '"Tuesday"'),
         ("TIME(3)", {}, "86400000"),

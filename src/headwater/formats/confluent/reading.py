@@ -16,7 +16,7 @@ from typing import Any
 
 from headwater.formats.confluent.types import NOTHING, AvroField, AvroType, Emitter, unwrapped
 from headwater.formats.sqltext import field, name
-from headwater.formats.texts import EPOCH, decimal_of_bytes
+from headwater.formats.texts import EPOCH, decimal_of_scale
 from headwater.sql.types import SqlType
 
 __all__ = ["Column", "Mismatch", "Reading", "RecordReading", "read_record"]
@@ -200,8 +200,7 @@ class _Reader:
         """What Debezium writes for a number whose column has no scale of its own: the scale, and the digits."""
 
         def number(raw: str) -> str:
-            digits = f"CAST({decimal_of_bytes(f'{raw}.value', 0)} AS STRING)"
-            return f"TRY_CAST(concat({digits}, 'E', CAST(-{raw}.scale AS STRING)) AS {kind.spark()})"
+            return decimal_of_scale(f"{raw}.value", f"{raw}.scale", kind)
 
         return Reading(self._emitter.type(writer), number, lambda raw: f"{number(raw)} IS NULL")
 
