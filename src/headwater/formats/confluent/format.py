@@ -81,16 +81,14 @@ class RegisteredAvro(RegisteredFormat):
         columns = _columns(message, given)
         branches = _Branches(payload, alias)
         for schema_id, known in self._schemas(options).used(_reader(options)).items():
+            if isinstance(known, str):
+                branches.refuse(schema_id, known)
+                continue
+            writer = as_record(known, names)
             try:
-                if isinstance(known, str):
-                    raise Mismatch(known)
-                writer = as_record(known, names)
                 branches.add(schema_id, writer, read_record(writer, columns))
             except Mismatch as mismatch:
-                fact = str(mismatch)
-                branches.refuse(
-                    schema_id, fact if isinstance(known, str) else f"Schema {schema_id} does not fit the table. {fact}"
-                )
+                branches.refuse(schema_id, f"Schema {schema_id} does not fit the table. {mismatch}")
         return branches.decoder(message)
 
     def record_encoder(self, fields: Sequence[FormatField], columns: Sequence[str], options: Mapping[str, Any]) -> str:
@@ -161,12 +159,13 @@ class _Types(AvroSchema):
 
 
 class _Branches:
-    """A decoder with a branch for every schema. Each branch is read under a name of its own; then they are one."""
+    """A decoder with a branch for every schema. First there is a record per schema, all NULL but the right one; then
+    the columns are made of that."""
 
     def __init__(self, payload: str, alias: str) -> None:
-        self._payload, self._alias, self._head = payload, alias, f"{alias}_header"
-        self._before: list[tuple[str, str]] = []
-        self._rows: list[str] = []
+        self._payload, self._alias = payload, alias
+        self._head, self._records = f"{alias}_header", f"{alias}_records"
+        self._reads: list[str] = []
         self._readings: list[tuple[int, RecordReading]] = []
         self._refused: dict[int, str] = {}
 
@@ -174,19 +173,21 @@ class _Branches:
         reader = {"mode": "PERMISSIVE", "datetimeRebaseMode": "CORRECTED", "avroSchema": _wrapped(reading.schema)}
         body = f"substring({self._payload}, {RegisteredFormat.HEADER + 1})"
         read = f"from_avro({body}, {text(_wrapped(Emitter().type(writer)))}, {options_map(reader)}).row"
-        self._before.append((self._row(schema_id), once(f"IF({self._is(schema_id)}, {read}, NULL)")))
+        self._reads.append(f"'{_name(schema_id)}', IF({self._is(schema_id)}, {read}, NULL)")
         self._readings.append((schema_id, reading))
 
     def refuse(self, schema_id: int, why: str) -> None:
         self._refused[schema_id] = why
 
     def decoder(self, fields: Sequence[FormatField]) -> Decoder:
-        header = (self._head, once(f"substring({self._payload}, 1, {RegisteredFormat.HEADER})"))
+        before = [(self._head, once(f"substring({self._payload}, 1, {RegisteredFormat.HEADER})"))]
+        if self._reads:
+            before.append((self._records, once(f"named_struct({', '.join(self._reads)})")))
         return Decoder(
             parsed=once(f"CASE {' '.join(self._cases(fields))} END"),
             columns=tuple(field(self._alias, f.name) for f in fields),
             error=self._error(),
-            before=(header, *self._before),
+            before=tuple(before),
         )
 
     def _cases(self, fields: Sequence[FormatField]) -> list[str]:
@@ -226,10 +227,14 @@ class _Branches:
         return f"{self._head} = {_literal(schema_id)}"
 
     def _row(self, schema_id: int) -> str:
-        return f"{self._alias}_{schema_id}"
+        return f"{self._records}.{_name(schema_id)}"
 
     def _id(self) -> str:
         return f"conv(hex(substring({self._head}, 2)), 16, 10)"
+
+
+def _name(schema_id: int) -> str:
+    return f"schema_{schema_id}"
 
 
 def _literal(schema_id: int) -> str:
