@@ -8,10 +8,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench docs clean
+.PHONY: help setup demo test check bench bench-formats docs clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
 
 setup: $(VENV)/.jars ## create .venv from requirements.lock and fetch the jars
 
@@ -49,6 +49,10 @@ check: $(VENV)/.package ## ruff, mypy and the walls between the rooms
 bench: setup ## Headwater and Flink side by side; takes a quarter of an hour
 	$(BIN)/headwater fetch --bench
 	$(BIN)/python benchmarks/run.py
+
+bench-formats: setup ## every format beside Flink's of the same name; takes some minutes
+	$(BIN)/headwater fetch --bench
+	$(BIN)/python benchmarks/formats.py
 
 docs: $(VENV)/.package ## rewrite the generated option tables
 	$(BIN)/python -m headwater.options.docs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
@@ -10,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from generate import PARTITIONS, Table
 
-__all__ = ["Outcome", "create_topic", "drop_topic", "read_outcome"]
+__all__ = ["Outcome", "create_topic", "drop_topic", "fingerprint", "read_outcome"]
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,17 @@ def read_outcome(servers: str, topic: str, sink_format: str) -> Outcome:
     return Outcome(table, messages)
 
 
-def _messages(servers: str, topic: str) -> list[tuple[bytes, bytes | None]]:
+def fingerprint(servers: str, topic: str) -> tuple[int, int]:
+    """How many messages a topic has, and a number that comes from all their values, in whatever order they are. Equal
+    only for equal messages, and only in this process."""
+    messages = total = 0
+    for _, value in _messages(servers, topic):
+        messages += 1
+        total += hash(value)
+    return messages, total % 2**64
+
+
+def _messages(servers: str, topic: str) -> Iterator[tuple[bytes, bytes | None]]:
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
@@ -58,21 +69,19 @@ def _messages(servers: str, topic: str) -> list[tuple[bytes, bytes | None]]:
         }
     )
     consumer.assign([TopicPartition(topic, p, 0) for p in range(PARTITIONS)])
-    found: list[tuple[bytes, bytes | None]] = []
     ended: set[int] = set()
     try:
         while len(ended) < PARTITIONS:
             for message in consumer.consume(10_000, timeout=0.2):
                 error = message.error()
                 if error is None:
-                    found.append((message.key() or b"", message.value()))
+                    yield message.key() or b"", message.value()
                 elif error.code() == KafkaError._PARTITION_EOF:
                     ended.add(int(message.partition() or 0))
                 else:
                     raise RuntimeError(f"Topic '{topic}': {error}")
     finally:
         consumer.close()
-    return found
 
 
 def _from_json(data: bytes) -> list[str | int]:

@@ -17,7 +17,7 @@ from workloads import WORKLOADS
 from headwater.runtime.jars import bench_jars, broker_jars
 from headwater.runtime.java import check_java
 
-__all__ = ["Measured", "Report", "summary", "write_results"]
+__all__ = ["Measured", "Report", "ratio", "seconds", "summary", "table", "versions", "write_results"]
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
@@ -46,7 +46,7 @@ def ratio(measured: Measured) -> float:
 
 def summary(name: str, measured: Measured) -> str:
     """One workload on one line, for the terminal."""
-    ours, theirs = _seconds(measured.headwater), _seconds(measured.flink)
+    ours, theirs = seconds(measured.headwater), seconds(measured.flink)
     return f"{name:<10} Headwater {ours} s   Flink {theirs} s   Flink/Headwater {ratio(measured):.2f}"
 
 
@@ -64,7 +64,7 @@ def _render(report: Report) -> str:
         _runs_table(report),
         *([_LATENCY, _latency_table(report)] if report.latencies else []),
         _METHOD,
-        _versions(),
+        versions(),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -109,24 +109,24 @@ def _workload_table(report: Report) -> str:
         )
         for name, measured in report.workloads.items()
     ]
-    return _table(("workload", "Headwater", "Flink", "Flink / Headwater", "goal"), rows)
+    return table(("workload", "Headwater", "Flink", "Flink / Headwater", "goal"), rows)
 
 
 def _runs_table(report: Report) -> str:
     rows = [
-        (name, _seconds(m.headwater), _seconds(m.flink), f"{m.messages['headwater']:,}", f"{m.messages['flink']:,}")
+        (name, seconds(m.headwater), seconds(m.flink), f"{m.messages['headwater']:,}", f"{m.messages['flink']:,}")
         for name, m in report.workloads.items()
     ]
     header = ("workload", "Headwater", "Flink", "messages written by Headwater", "by Flink")
-    return _table(header, rows)
+    return table(header, rows)
 
 
 def _latency_table(report: Report) -> str:
     rows = [(name, f"{m.p50:.2f} s", f"{m.p99:.2f} s", f"{m.rows:,}") for name, m in report.latencies.items()]
-    return _table(("engine", "p50", "p99", "rows"), rows)
+    return table(("engine", "p50", "p99", "rows"), rows)
 
 
-def _versions() -> str:
+def versions() -> str:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     machine = f"{os.cpu_count()} cores ({_processor()}), {memory:.0f} GB of memory, {platform.system()}"
     rows = [
@@ -136,7 +136,7 @@ def _versions() -> str:
         ("Kafka broker", next(jar.stem for jar in broker_jars() if jar.name.startswith("kafka_"))),
         ("Java", check_java().version),
     ]
-    return _table(("what", "which"), rows)
+    return table(("what", "which"), rows)
 
 
 def _processor() -> str:
@@ -147,10 +147,10 @@ def _processor() -> str:
     return names[0] if names else platform.machine()
 
 
-def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [header, ("---",) * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _seconds(times: list[float]) -> str:
+def seconds(times: list[float]) -> str:
     return " / ".join(f"{seconds:.1f}" for seconds in times)

@@ -10,23 +10,17 @@
 from __future__ import annotations
 
 import argparse
-import shutil
-import signal
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from generate import Table, expected, fill
 from latency import Latency, measure_latency
 from outputs import create_topic, drop_topic, read_outcome
 from report import Measured, Report, summary, write_results
-from side import Side, start_flink, start_headwater
+from side import Side
+from stage import Sides, in_turn, staged
 from workloads import WORKLOADS, Place, Workload
-
-from headwater.broker import Broker
-from headwater.errors import HeadwaterError
 
 ROWS = 4_000_000
 LATENCY = "latency"
@@ -35,28 +29,15 @@ NO_MINI_BATCH = {"table.exec.mini-batch.enabled": "false"}
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that everything started here is stopped then, too
-    directory = Path(tempfile.mkdtemp(prefix="headwater-bench-"))
-    try:
-        with (
-            Broker.start(directory / "broker", port=0, die_with_parent=True) as broker,  # 1
-            start_headwater(directory) as ours,
-            start_flink(directory) as theirs,
-        ):
-            bench = Bench(broker.bootstrap_servers, (ours, theirs), options.rows, options.runs)
-            workloads = {name: bench.compare(WORKLOADS[name]) for name in options.only if name != LATENCY}  # 2
-            latencies = bench.latencies(options.seconds) if LATENCY in options.only else {}  # 3
-    except (HeadwaterError, RuntimeError) as error:
-        shutil.rmtree(directory / "broker" / "data", ignore_errors=True)
-        print(f"{error}\nLogs: {directory}", file=sys.stderr)
-        return 1
-    except (KeyboardInterrupt, SystemExit):
-        shutil.rmtree(directory)
-        raise
+    return staged(lambda servers, sides: _play(options, servers, sides))  # 1
+
+
+def _play(options: argparse.Namespace, servers: str, sides: Sides) -> None:
+    bench = Bench(servers, sides, options.rows, options.runs)
+    workloads = {name: bench.compare(WORKLOADS[name]) for name in options.only if name != LATENCY}  # 2
+    latencies = bench.latencies(options.seconds) if LATENCY in options.only else {}  # 3
     complete = options.only == _ALL and options.rows >= ROWS
     _conclude(Report(options.rows, options.runs, workloads, latencies), complete=complete)  # 4
-    shutil.rmtree(directory)
-    return 0
 
 
 _ALL = [*WORKLOADS, LATENCY]
@@ -77,26 +58,22 @@ def _parser() -> argparse.ArgumentParser:
 class Bench:
     """One broker and both engines, ours first."""
 
-    def __init__(self, servers: str, sides: tuple[Side, Side], rows: int, runs: int) -> None:
+    def __init__(self, servers: str, sides: Sides, rows: int, runs: int) -> None:
         self._servers = servers
         self._sides = sides
         self._rows = rows
         self._runs = runs
 
     def compare(self, workload: Workload) -> Measured:
-        """Fill the topic, warm both sides up, and time them in turn: ours first in one run, Flink first in the next."""
+        """Fill the topic and time both sides."""
         began = time.perf_counter()
         create_topic(self._servers, workload.name)
         fill(self._servers, workload.name, workload.name, self._rows)
         right = expected(workload.name, self._rows)
         print(f"{workload.name}: {self._rows:,} rows in {time.perf_counter() - began:.1f} s", flush=True)
-        measured = Measured()
-        for number in range(self._runs + 1):
-            for side in self._sides if number % 2 else self._sides[::-1]:
-                seconds = self._timed(workload, side, right, measured)
-                print(f"  {side.name:<10} {seconds:6.2f} s{'' if number else '  (warm-up)'}", flush=True)
-                if number:
-                    getattr(measured, side.name).append(seconds)
+        messages: dict[str, int] = {}
+        measured = in_turn(self._sides, self._runs, lambda side: self._timed(workload, side, right, messages))
+        measured.messages.update(messages)
         drop_topic(self._servers, workload.name)
         return measured
 
@@ -114,14 +91,14 @@ class Bench:
             print(f"latency    {name}: p50 {found[name].p50:.2f} s, p99 {found[name].p99:.2f} s", flush=True)
         return found
 
-    def _timed(self, workload: Workload, side: Side, right: Table, measured: Measured) -> float:
+    def _timed(self, workload: Workload, side: Side, right: Table, messages: dict[str, int]) -> float:
         """Run once into a topic of its own, and check what came out."""
         sink = f"{workload.name}-{side.name}"
         create_topic(self._servers, sink)
         seconds = side.run(workload.statements(Place(self._servers, workload.name, sink), bounded=True))
         outcome = read_outcome(self._servers, sink, workload.sink_format)
         _check(side.name, outcome.table, right)
-        measured.messages[side.name] = outcome.messages
+        messages[side.name] = outcome.messages
         drop_topic(self._servers, sink)
         return seconds
 

@@ -1,0 +1,56 @@
+"""What every benchmark beside Flink does around its measurements."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from report import Measured
+from side import Side, start_flink, start_headwater
+
+from headwater.broker import Broker
+from headwater.errors import HeadwaterError
+
+__all__ = ["Sides", "in_turn", "staged"]
+
+Sides = tuple[Side, Side]
+"""Both engines, ours first."""
+
+
+def staged(play: Callable[[str, Sides], None]) -> int:
+    """Start a broker and both engines, and let `play` measure (it gets the broker's address); the exit code. Nothing is
+    left behind, but logs where it failed."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that everything started here is stopped then, too
+    directory = Path(tempfile.mkdtemp(prefix="headwater-bench-"))
+    try:
+        with (
+            Broker.start(directory / "broker", port=0, die_with_parent=True) as broker,
+            start_headwater(directory) as ours,
+            start_flink(directory) as theirs,
+        ):
+            play(broker.bootstrap_servers, (ours, theirs))
+    except (HeadwaterError, RuntimeError) as error:
+        shutil.rmtree(directory / "broker" / "data", ignore_errors=True)
+        print(f"{error}\nLogs: {directory}", file=sys.stderr)
+        return 1
+    except (KeyboardInterrupt, SystemExit):
+        shutil.rmtree(directory)
+        raise
+    shutil.rmtree(directory)
+    return 0
+
+
+def in_turn(sides: Sides, runs: int, timed: Callable[[Side], float]) -> Measured:
+    """Warm both sides up, and time them in turn: ours first in one run, Flink first in the next."""
+    measured = Measured()
+    for number in range(runs + 1):
+        for side in sides if number % 2 else sides[::-1]:
+            seconds = timed(side)
+            print(f"  {side.name:<10} {seconds:6.2f} s{'' if number else '  (warm-up)'}", flush=True)
+            if number:
+                getattr(measured, side.name).append(seconds)
+    return measured
