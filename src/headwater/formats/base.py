@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
+from headwater.formats.sqltext import bare, name
 from headwater.options.base import Option
 from headwater.sql.types import SqlType
 
@@ -99,6 +100,17 @@ class Decoder:
     changes: str | None = None
     metadata: tuple[str, ...] = ()
     reader: ColumnReader | None = None
+
+    def steps(self, alias: str) -> tuple[tuple[str, str], ...]:
+        """Names and what they stand for, in the order in which they are computed; `parsed` is the alias."""
+        return (*self.before, (alias, self.parsed), *self.after)
+
+    def whole(self, alias: str, body: str) -> str:
+        """`body`, which is over those names, as one expression over the payload. It is never compiled, so it is for
+        where it is rarely evaluated."""
+        for label, sql in reversed(self.steps(alias)):
+            body = f"element_at(transform(array({bare(sql)}), {name(label)} -> {body}), 1)"
+        return body
 
 
 def part_name(alias: str) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["field", "name", "once", "options_map", "text", "text_of"]
+__all__ = ["bare", "field", "name", "once", "options_map", "text", "text_of"]
+
+_ONCE = "IF(spark_partition_id() < 0, NULL, "
 
 
 def text(value: str) -> str:
@@ -30,7 +32,12 @@ def options_map(options: Mapping[str, str]) -> str:
 def once(expression: str) -> str:
     """The same, evaluated once per row. Spark would move a filter on the result below the projection that makes it, and
     evaluate it there again for each mention; it leaves alone what does not look deterministic."""
-    return f"IF(spark_partition_id() < 0, NULL, {expression})"
+    return f"{_ONCE}{expression})"
+
+
+def bare(expression: str) -> str:
+    """What `once` was given: for where nothing is evaluated twice anyhow."""
+    return expression[len(_ONCE) : -1] if expression.startswith(_ONCE) else expression
 
 
 def text_of(payload: str) -> str:

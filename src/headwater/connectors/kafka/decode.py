@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
@@ -152,8 +151,9 @@ def _decoded(raw: DataFrame, side: Side, watch: Watch | None) -> DataFrame:
     """`raw` with the columns of one side under `__key_<column>` or `__value_<column>`."""
     payload, decoder = side.payload, side.decoder
     if is_read(payload) in raw.columns:
-        decoder = _either(decoder, payload)
-    parsed = _parsed(raw, decoder, payload)
+        parsed, decoder = _with_rest(raw, decoder, payload)
+    else:
+        parsed = _parsed(raw, decoder, payload)
     present = f"{payload} IS NULL OR " if side.optional else ""
     if decoder.skip is not None:
         parsed = parsed.where(f"{present}NOT ({decoder.skip})")
@@ -178,26 +178,31 @@ def _decoded(raw: DataFrame, side: Side, watch: Watch | None) -> DataFrame:
 def _parsed(raw: DataFrame, decoder: Decoder, payload: str) -> DataFrame:
     if decoder.split is not None:
         raw = raw.selectExpr("*", f"explode({decoder.split}) AS {part_name(f'__{payload}')}")
-    for alias, sql in (*decoder.before, (f"__{payload}", decoder.parsed), *decoder.after):
-        raw = raw.selectExpr("*", f"{sql} AS {_quoted(alias)}")
+    for name, sql in decoder.steps(f"__{payload}"):
+        raw = raw.selectExpr("*", f"{sql} AS {_quoted(name)}")
     return raw
 
 
-def _either(decoder: Decoder, payload: str) -> Decoder:
-    """For messages of which some are read already: what the reader gave, or else what the expressions give."""
-    reader, read = decoder.reader, is_read(payload)
+def _with_rest(raw: DataFrame, decoder: Decoder, payload: str) -> tuple[DataFrame, Decoder]:
+    """For messages of which some are read already. What the expressions give for the rest is one column, NULL for those
+    that are read: each step of decoding as a projection of its own would copy the rows that need none of it."""
+    reader, read, rest = decoder.reader, is_read(payload), f"__{payload}_rest"
     assert reader is not None
+    skip, error = decoder.skip or "false", decoder.error or "CAST(NULL AS STRING)"
+    columns = [f"{sql} AS c{i}" for i, sql in enumerate(decoder.columns)]
+    row = decoder.whole(f"__{payload}", f"struct({skip} AS skip, {error} AS error, {', '.join(columns)})")
+    if decoder.split is None:
+        raw = raw.selectExpr("*", f"IF({read}, NULL, {row}) AS {rest}")
+    else:
+        rows = f"transform({decoder.split}, {part_name(f'__{payload}')} -> {row})"
+        raw = raw.selectExpr("*", f"IF({read}, NULL, {rows}) AS {rest}_rows")
+        raw = raw.selectExpr("*", f"explode_outer({rest}_rows) AS {rest}")
     names = field_names(payload, reader)
-    both = zip(reader.columns(names), decoder.columns, strict=True)
-    return replace(
-        decoder,
-        split=decoder.split and f"IF({read}, array(CAST(NULL AS BINARY)), {decoder.split})",
-        before=tuple((name, f"IF({read}, NULL, {sql})") for name, sql in decoder.before),
-        parsed=f"IF({read}, NULL, {decoder.parsed})",
-        after=tuple((name, f"IF({read}, NULL, {sql})") for name, sql in decoder.after),
-        skip=decoder.skip and f"NOT {read} AND ({decoder.skip})",
-        error=decoder.error and f"IF({read}, {reader.error(names) or 'NULL'}, {decoder.error})",
-        columns=tuple(f"IF({read}, {fast}, {slow})" for fast, slow in both),
+    return raw, Decoder(
+        rest,
+        tuple(f"IF({read}, {fast}, {rest}.c{i})" for i, fast in enumerate(reader.columns(names))),
+        error=decoder.error and f"IF({read}, {reader.error(names) or 'NULL'}, {rest}.error)",
+        skip=f"NOT {read} AND ({rest} IS NULL OR {rest}.skip)",
     )
 
 
