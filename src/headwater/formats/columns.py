@@ -33,6 +33,8 @@ def typed(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """Where Arrow reads more than Spark does, what is beyond is refused."""
     if pa.types.is_floating(kind) and pc.any(pc.invert(pc.is_finite(column))).as_py():
         raise pa.ArrowInvalid("A number that is none, or too large.")
+    if pa.types.is_decimal(kind):
+        column.validate(full=True)  # Arrow's readers take a digit too many for a small one
     if not pa.types.is_timestamp(kind):
         return column
     if pc.any(pc.invert(pc.match_substring_regex(column, _TIMESTAMP))).as_py():

@@ -27,9 +27,10 @@ from headwater.sql.types import SqlType
 
 __all__ = ["json_reader"]
 
-# Read by Arrow as by Spark. Missing on purpose: FLOAT is rounded in two steps, DECIMAL and BYTES are other texts.
+# Read by Arrow as by Spark. Missing on purpose: FLOAT is rounded in two steps, BYTES are other texts.
 _TEXTS = {"CHAR", "VARCHAR", "STRING", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ"}
-_SCALARS = _TEXTS | {"BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "DOUBLE"}
+_SCALARS = _TEXTS | {"BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "DOUBLE", "DECIMAL"}
+_CHECKED = {"DOUBLE", "DECIMAL", "TIMESTAMP"}  # by `typed`, which does not look into rows and arrays
 _DEEPEST = 1000  # Spark's parser goes no deeper, and Arrow's would go on until its stack ends
 
 
@@ -45,7 +46,7 @@ def _readable(kind: SqlType, nested: bool = False) -> bool:
         return bool(kind.fields) and all(_readable(f.type, True) for f in kind.fields)
     if kind.name == "ARRAY":
         return kind.element is not None and _readable(kind.element, True)
-    return kind.name in _SCALARS and not (nested and kind.name in {"DOUBLE", "TIMESTAMP"})  # see typed
+    return kind.name in _SCALARS and not (nested and kind.name in _CHECKED)
 
 
 @dataclass(frozen=True)
