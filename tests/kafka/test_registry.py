@@ -38,8 +38,10 @@ class Topic:
         self.lab, self.name = lab, lab.topic(stem)
         self.client = SchemaRegistryClient({"url": registry.url})
 
-    def encoded(self, schema: str, values: Sequence[Any]) -> list[bytes]:
-        write = AvroSerializer(self.client, Schema(schema, "AVRO"))
+    def encoded(self, schema: str, values: Sequence[Any], subject: str = "") -> list[bytes]:
+        """With the schema registered under the topic's subject, or another one."""
+        elsewhere = {"subject.name.strategy": lambda *_: subject} if subject else {}
+        write = AvroSerializer(self.client, Schema(schema, "AVRO"), conf=elsewhere)
         return [write(value, SerializationContext(self.name, MessageField.VALUE)) for value in values]
 
     def produce(self, schema: str, *values: Any) -> None:
@@ -92,13 +94,8 @@ def test_a_schema_evolves_while_a_job_runs(
         door.away = True
         source.produce(record(("id", "int"), ("name", "string")), {"id": 3, "name": "cup"})
         until(lambda: len(sink.records()) == 3, job)
-        stranger = AvroSerializer(
-            source.client,
-            Schema(record(("id", "long"), ("name", "string"), ("more", "int"), name="other.Item"), "AVRO"),
-            conf={"subject.name.strategy": lambda context, name: f"{source.name}-{name}"},
-        )
-        context = SerializationContext(source.name, MessageField.VALUE)
-        source.send(stranger({"id": 4, "name": "dog", "more": 1}, context))
+        stranger = record(("id", "long"), ("name", "string"), ("more", "int"), name="other.Item")
+        source.send(*source.encoded(stranger, [{"id": 4, "name": "dog", "more": 1}], f"{source.name}-other"))
         until(lambda: "Trying again" in job.progress().note, job)
         door.away = False
         until(lambda: len(sink.records()) == 4, job)
@@ -111,6 +108,25 @@ def test_a_schema_evolves_while_a_job_runs(
         {"id": 4, "name": "dog"},
         {"id": 5, "name": None},
     ]
+
+
+def test_a_large_batch(lab: Lab, schema_registry: SchemaRegistry, topic: Callable[[str], Topic]) -> None:
+    """Half of it with a schema that is registered elsewhere, so that it is computed twice; still exactly once."""
+    source, sink = topic("many"), topic("counts")
+    rows = [{"id": n, "name": f"n{n % 7}"} for n in range(6_000)]
+    source.send(*source.encoded(record(("id", "int"), ("name", "string")), rows))
+    source.send(*source.encoded(record(("name", "string"), ("id", "long")), rows, f"{source.name}-other"))
+    session = lab.session()
+    counted = {"connector": "upsert-kafka", "topic": sink.name, "sink__delivery_guarantee": "exactly-once"}
+    bounded = {**EARLIEST, "scan__bounded__mode": "latest-offset", **avro(schema_registry.url, topic=source.name)}
+    session.sql(
+        lab.ddl("t", "id BIGINT NOT NULL, name STRING", **bounded)
+        + lab.ddl("s", "name STRING, n BIGINT, ids BIGINT, PRIMARY KEY (name) NOT ENFORCED", **counted)
+        + "INSERT INTO s SELECT name, COUNT(*), COUNT(DISTINCT id) FROM t GROUP BY name;"
+    )
+    assert session.jobs[0].wait(60)
+    wanted = {f"n{k}": [2 * len(range(k, 6_000, 7)), len(range(k, 6_000, 7))] for k in range(7)}
+    assert {row["name"]: [row["n"], row["ids"]] for row in lab.values(sink.name)} == wanted
 
 
 def test_keys_upserts_and_unknown_ids(lab: Lab, schema_registry: SchemaRegistry, topic: Callable[[str], Topic]) -> None:
