@@ -142,7 +142,7 @@ def _render(options: argparse.Namespace, found: Mapping[str, Measured], dead_let
 
 
 _INTRODUCTION = """\
-{rows:,} rows; {runs} timed runs of each engine in turn, after a warm-up run; medians. Both engines wrote the same
+{rows:,} rows; {runs} timed runs of each engine in turn, after two warm-up runs; medians. Both engines wrote the same
 messages in every run, byte for byte."""
 
 _DEAD_LETTERS = """\

@@ -70,8 +70,8 @@ def _render(report: Report) -> str:
 
 
 _INTRODUCTION = """\
-{rows:,} rows per workload; {runs} timed runs of each engine in turn, after a warm-up run; medians. The final table of
-every run equalled a recount of the input."""
+{rows:,} rows per workload; {runs} timed runs of each engine in turn, after two warm-up runs; medians. The final table
+of every run equalled a recount of the input."""
 
 _LATENCY = f"""\
 ## Latency
@@ -85,7 +85,7 @@ _METHOD = """\
 embedded broker, fills topics of two partitions from fixed seeds, and runs both engines on the same SQL
 (`benchmarks/workloads.py`). `benchmarks/run.py --help` lists the options.
 
-- Time is from submitting the SQL to the end of the bounded job, in a process that has already run the same job once.
+- Time is from submitting the SQL to the end of the bounded job, in a process that has already run the same job twice.
 - Both engines: parallelism 2, a Java heap of 4 GB, checkpoints on the local disk, at-least-once sinks, the Kafka client
   settings they come with. While one works, the other is idle.
 - Headwater: `local[2]`, a new checkpoint directory per run, a checkpoint with every batch.

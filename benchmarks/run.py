@@ -1,7 +1,7 @@
 """Headwater and Flink, side by side on the same topics: `make bench`.
 
 1. Start the embedded broker and both engines.
-2. For each workload: fill its topic, let each engine run it once to warm up, then run them in turn. Every final table
+2. For each workload: fill its topic, let each engine run it twice to warm up, then run them in turn. Every final table
    must equal the recount of the input, or the benchmark fails.
 3. Measure latency at a steady 1,000 rows a second.
 4. Print Flink's time divided by ours, and write RESULTS.md.

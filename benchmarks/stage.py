@@ -17,6 +17,8 @@ from headwater.errors import HeadwaterError
 
 __all__ = ["Sides", "in_turn", "staged"]
 
+WARM_UPS = 2  # both engines are JVMs, which go on compiling in a second run
+
 Sides = tuple[Side, Side]
 """Both engines, ours first."""
 
@@ -47,10 +49,11 @@ def staged(play: Callable[[str, Sides], None]) -> int:
 def in_turn(sides: Sides, runs: int, timed: Callable[[Side], float]) -> Measured:
     """Warm both sides up, and time them in turn: ours first in one run, Flink first in the next."""
     measured = Measured()
-    for number in range(runs + 1):
+    for number in range(WARM_UPS + runs):
+        warm = number >= WARM_UPS
         for side in sides if number % 2 else sides[::-1]:
             seconds = timed(side)
-            print(f"  {side.name:<10} {seconds:6.2f} s{'' if number else '  (warm-up)'}", flush=True)
-            if number:
+            print(f"  {side.name:<10} {seconds:6.2f} s{'' if warm else '  (warm-up)'}", flush=True)
+            if warm:
                 getattr(measured, side.name).append(seconds)
     return measured

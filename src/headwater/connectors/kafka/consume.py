@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -106,6 +107,7 @@ class _Reader:
     def read(self, wanted: Range) -> Iterator[list[Message]]:
         """1. Ask for no more than there can be. 2. Leave out what lies behind the range. 3. The end is reached with
         its last offset, with a message behind it, or when the broker says that nothing is left before it."""
+        self._trouble.last = None
         self._consumer.assign([TopicPartition(wanted.topic, wanted.partition, wanted.begin)])
         place, heard = wanted.begin, time.monotonic()
         while place < wanted.end:
@@ -164,6 +166,13 @@ def _next_offset(message: Message) -> int:
     return offset if message.error() is not None else offset + 1
 
 
+def _offsets(messages: list[Message]) -> pa.Array:
+    first, behind = _next_offset(messages[0]) - 1, _next_offset(messages[-1])
+    if behind - first == len(messages):  # offsets only grow: there is no gap
+        return pa.array(np.arange(first, behind))
+    return pa.array([m.offset() for m in messages])
+
+
 def _headers(message: Message) -> list[dict[str, Any]] | None:
     found: Any = message.headers()
     return [{"key": key, "value": value} for key, value in found] if found else None
@@ -176,7 +185,7 @@ _COLUMNS: Mapping[str, Column] = {
     "value": lambda messages, _, kind: pa.array([m.value() for m in messages], kind),
     "topic": lambda messages, wanted, kind: pa.repeat(pa.scalar(wanted.topic, kind), len(messages)),
     "partition": lambda messages, wanted, kind: pa.repeat(pa.scalar(wanted.partition, kind), len(messages)),
-    "offset": lambda messages, _, kind: pa.array([m.offset() for m in messages], kind),
+    "offset": lambda messages, _, kind: _offsets(messages).cast(kind),
     "timestamp": lambda messages, _, kind: pa.array(
         [m.timestamp()[1] for m in messages], pa.timestamp("ms", "UTC")
     ).cast(kind),
