@@ -112,12 +112,11 @@ class _Reader:
         place, heard = wanted.begin, time.monotonic()
         while place < wanted.end:
             received = self._received(wanted, min(AT_ONCE, wanted.end - place))  # 1
-            if received:
-                heard = time.monotonic()
-                place = _next_offset(received[-1])
+            messages, behind = self._told(received, wanted)
+            if behind is not None:
+                place, heard = behind, time.monotonic()
             elif time.monotonic() - heard > SILENCE_SECONDS:
                 raise self._failure(KafkaError(KafkaError._TIMED_OUT, "no message arrived"), wanted)
-            messages = self._messages(received, wanted)
             if place > wanted.end:  # 2
                 messages = [m for m in messages if _next_offset(m) <= wanted.end]
             if messages:
@@ -129,18 +128,25 @@ class _Reader:
             received: list[Message] = self._consumer.consume(count, POLL_SECONDS)
         except KafkaException as error:
             raise self._failure(error.args[0], wanted) from error
-        if not received and self._trouble.last is not None and is_refusal(self._trouble.last):
-            raise self._failure(self._trouble.last, wanted)
+        trouble = self._trouble.last
+        if not received and trouble is not None and is_refusal(trouble) and trouble.code() not in _NOT_OURS:
+            raise self._failure(trouble, wanted)
         return received
 
-    def _messages(self, received: list[Message], wanted: Range) -> list[Message]:
-        """Without what is none, but tells of the partition's end or of trouble."""
+    def _told(self, received: list[Message], wanted: Range) -> tuple[list[Message], int | None]:
+        """The messages, without what is none but tells of the partition's end or of trouble; and the place behind them,
+        if there is anything to tell it."""
         messages = [m for m in received if m.error() is None]
+        places = [_next_offset(m) for m in messages[-1:]]
         if len(messages) < len(received):
-            for problem in filter(None, (message.error() for message in received)):
+            for message in received:
+                problem = message.error()
+                if problem is None or problem.code() in _NOT_OURS:
+                    continue
                 if problem.code() != KafkaError._PARTITION_EOF:
                     raise self._failure(problem, wanted)
-        return messages
+                places.append(_next_offset(message))
+        return messages, max(places, default=None)
 
     def _failure(self, error: KafkaError, wanted: Range) -> Exception:
         where = f"topic '{wanted.topic}', partition {wanted.partition}"
@@ -157,6 +163,8 @@ class _Reader:
         self._consumer.close()
 
 
+# The client asks for the coordinator of its group, which it never uses, and may not be allowed to.
+_NOT_OURS = frozenset({KafkaError.GROUP_AUTHORIZATION_FAILED})
 _LOST = frozenset({KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET})
 
 
