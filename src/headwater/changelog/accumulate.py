@@ -11,11 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.changelog.columns import Ints, flat
+from headwater.changelog.columns import Bools, Ints, flat
 from headwater.changelog.multiset import GROUP, Multiset
 from headwater.changelog.reduce import add_sums, better, checked_cast, reduce_groups
 
 __all__ = ["Accumulator", "add"]
+
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,18 @@ class Accumulator:
         places: Ints = np.full(count, -1, dtype=np.int64)
         places[flat(reduced, GROUP).to_numpy()] = np.arange(reduced.num_rows)
         return column.take(pa.array(places, mask=places < 0))
+
+    def remains(self, stored: pa.Array, new: pa.Array) -> Bools:
+        """For which groups there is something left to remember. What is left of a sum of fractions that was nearly all
+        taken away is rounding."""
+        if self.function != "sum":
+            return np.asarray(new.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
+        if not pa.types.is_floating(self.type):
+            zero = pa.scalar(0).cast(self.type)
+            return np.asarray(pc.not_equal(pc.fill_null(new, zero), zero).to_numpy(zero_copy_only=False))
+        before, after = (pc.fill_null(a, 0.0).to_numpy(zero_copy_only=False) for a in (stored, new))
+        kept: Bools = ~(np.abs(after) <= np.abs(before) * _ROUNDING)
+        return kept
 
 
 def add(stored: pa.Array, more: pa.Array, function: str) -> pa.Array:

@@ -2,8 +2,9 @@
 
 Every aggregate is made of accumulators, which the JVM has already multiplied by the row's weight (+1 came, -1 went)
 and, where it could, summed per group. A step adds them to the stored ones and emits the groups whose *result* changed:
-+I for a new group, -U/+U for a changed one, -D for one whose last row went. A group that more rows left than came to is
-kept, but not shown: what is missing may come later, and the result may not depend on which batch it comes with.
++I for a new group, -U/+U for a changed one, -D for one whose last row went. A group that more rows left than came to,
+or other rows, is kept, but not shown: what is missing may come later, and the result may not depend on which batch it
+comes with.
 
     COUNT         a sum of weights                SUM, AVG      a weighted sum and the number of non-null values
     MIN, MAX      of inserts: the best so far     DISTINCT, and MIN, MAX that lose rows: a `Multiset`
@@ -94,6 +95,8 @@ class Aggregate:
         known: Bools = found.hit & (pc.fill_null(old[ROWS], 0).to_numpy() > 0)
         alive: Bools = new[ROWS].to_numpy() > 0
         left: Bools = new[ROWS].to_numpy() != 0
+        for a in self.accumulators:  # as many rows may have come as have gone, and yet not the same
+            left |= a.remains(old[a.name], new[a.name])
         old_results, new_results = self._results(old, count), self._results(new, count)
         unchanged = equal_rows(list(old.values()), list(new.values()), count)
         touched: Bools = np.where(left, ~(found.hit & unchanged), found.hit)

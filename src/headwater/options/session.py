@@ -66,7 +66,7 @@ SESSION_OPTIONS: tuple[Option, ...] = (
         "of a key counts.",
         False,
     ),
-    Option("headwater.batch.max-rows", _positive(LONG), "Most messages that one batch of a job takes.", 1_000_000),
+    Option("headwater.batch.max-rows", _positive(LONG), "Most messages that one batch of a job takes.", 2_000_000),
     Option(
         "headwater.batch.interval",
         DURATION,

@@ -27,7 +27,7 @@ __all__ = ["Job", "JobSettings", "Progress", "make_job"]
 class JobSettings:
     """`poll_seconds` is the pause when nothing has arrived; `retries` how often a passing fault is waited for."""
 
-    max_rows: int = 1_000_000
+    max_rows: int = 2_000_000
     poll_seconds: float = 0.05
     partitions: int = 2
     retries: int = len(RETRY_SECONDS)

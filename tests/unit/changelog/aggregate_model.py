@@ -62,6 +62,10 @@ class Fed:
                 self.live.append(row)
             else:
                 self.live.remove(row)
+        return self.feed_out_of_order(batch)
+
+    def feed_out_of_order(self, batch: Sequence[tuple[int, tuple[Any, Any]]]) -> list[tuple[int, dict[str, Any]]]:
+        """As `feed`, but rows may go before they come; `live` is for the caller to keep."""
         return self.reader.read(self.operator.step(self.state, self._input(batch)))
 
     def expected(self) -> dict[tuple[Any, ...], tuple[Any, ...]]:

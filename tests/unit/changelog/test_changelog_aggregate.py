@@ -66,6 +66,28 @@ def test_all_functions_under_updates_and_deletes(dtype: pa.DataType, domain: lis
     assert sum(t.rows for t in fed.state.values()) == 0, "empty groups leave nothing behind"
 
 
+@pytest.mark.parametrize(("dtype", "domain"), DOMAINS, ids=IDS)
+def test_rows_that_go_before_they_come(dtype: pa.DataType, domain: list[Any]) -> None:
+    random = Random(3)
+    if pa.types.is_integer(dtype):  # the average of what is there for the moment must fit
+        domain = [-3, 0, 1, 5]
+    for _ in range(30):
+        fed = Fed(dtype)
+        stay = [(random.choice("ab"), random.choice([None, *domain])) for _ in range(random.randrange(4))]
+        pass_by = [(random.choice("ab"), random.choice([None, *domain])) for _ in range(random.randrange(1, 5))]
+        changes = [(1, row) for row in [*stay, *pass_by]] + [(-1, row) for row in pass_by]
+        random.shuffle(changes)
+        while changes:
+            size = random.randrange(1, 3)
+            fed.feed_out_of_order(changes[:size])
+            changes = changes[size:]
+        fed.live = stay
+        assert fed.reader.values() == fed.expected()
+        fed.feed([(-1, row) for row in stay])
+        if not pa.types.is_floating(dtype):
+            assert sum(t.rows for t in fed.state.values()) == 0, "what has gone leaves nothing behind"
+
+
 @pytest.mark.parametrize("distinct", [True, False], ids=["distinct", "plain"])
 @pytest.mark.parametrize(("dtype", "domain"), DOMAINS, ids=IDS)
 def test_all_functions_over_inserts(dtype: pa.DataType, domain: list[Any], distinct: bool) -> None:

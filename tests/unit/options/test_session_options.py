@@ -13,7 +13,7 @@ from headwater.options.session_flink import DIFFERS
 
 def test_defaults() -> None:
     options = SessionOptions()
-    assert options["headwater.batch.max-rows"] == 1_000_000
+    assert options["headwater.batch.max-rows"] == 2_000_000
     assert options["headwater.batch.interval"] == timedelta(milliseconds=50)
     assert options["parallelism.default"] is None
     assert options["table.local-time-zone"] == "UTC"
