@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["Bools", "Ints", "concat", "constant", "equal_rows", "flat", "last_rows", "widen"]
+__all__ = ["Bools", "Ints", "concat", "constant", "equal_rows", "flat", "last_rows", "spread", "widen"]
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
@@ -36,6 +36,11 @@ def flat(table: pa.Table, name: str) -> pa.Array:
         return column.chunk(0)
     combined = column.combine_chunks()
     return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
+
+
+def spread(values: pa.Array, present: Bools) -> pa.Array:
+    """`values` at the places that are `present`, NULL at the others."""
+    return values.take(pa.array(np.cumsum(present) - 1, mask=~present))
 
 
 def constant(value: Any, length: int, dtype: pa.DataType) -> pa.Array:

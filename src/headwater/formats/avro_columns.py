@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from headwater.changelog.columns import spread
 from headwater.formats.avro_buffer import Buffer, Numbers, UnusualError
 from headwater.formats.avro_schema import branch_name, in_column_type
 from headwater.formats.base import ColumnReader, FormatField
@@ -70,7 +71,7 @@ class _Records:
         else:
             rows = np.flatnonzero(present)
             column, self._at[rows] = self._value(kind, self._at[rows], asked)
-            column = _spread(column, present) if column is not None else None
+            column = spread(column, present) if column is not None else None
         if np.any(self._at > self._ends):
             raise UnusualError
         return column
@@ -124,8 +125,3 @@ def _numbers(values: Numbers, asked: pa.DataType | None) -> pa.Array | None:
 
 
 _MOST_MILLIS = (2**63 - 1) // 1000
-
-
-def _spread(values: pa.Array, present: Numbers) -> pa.Array:
-    """`values` at the places that are `present`, NULL at the others."""
-    return values.take(pa.array(np.cumsum(present) - 1, mask=~present))

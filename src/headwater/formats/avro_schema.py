@@ -13,9 +13,9 @@ from typing import Any
 from headwater.formats.base import FormatField
 from headwater.sql.types import SqlType
 
-__all__ = ["ROOT", "AvroSchema", "branch_name", "in_column_type"]
+__all__ = ["NUMBERS", "ROOT", "AvroSchema", "branch_name", "in_column_type"]
 
-_PLAIN = {
+NUMBERS = {
     "BOOLEAN": "boolean",
     "TINYINT": "int",
     "SMALLINT": "int",
@@ -23,6 +23,9 @@ _PLAIN = {
     "BIGINT": "long",
     "FLOAT": "float",
     "DOUBLE": "double",
+}
+_PLAIN = {
+    **NUMBERS,
     "CHAR": "string",
     "VARCHAR": "string",
     "STRING": "string",

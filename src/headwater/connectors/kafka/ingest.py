@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
@@ -18,7 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 from pyspark.sql.types import BooleanType, DataType, StructType
 
 from headwater.changelog.collapse import keep_last
-from headwater.changelog.columns import widen
+from headwater.changelog.columns import spread, widen
 from headwater.changelog.early import EarlyGroups
 from headwater.connectors.kafka.consume import Range, fetching
 from headwater.errors import UnusualMessagesError
@@ -139,7 +138,7 @@ class _Read:
             read = [pa.nulls(count, t) for t in self.types]
         elif len(found) < count:
             present = payloads.is_valid().to_numpy(zero_copy_only=False)
-            read = [_spread(column, present) for column in read]
+            read = [spread(column, present) for column in read]
         payload = pa.nulls(count, payloads.type) if done and self.drops_payload else payloads
         added = dict(zip(field_names(self.payload, self.reader), read, strict=True))
         return {**columns, self.payload: payload, is_read(self.payload): pa.repeat(done, count), **added}
@@ -206,9 +205,3 @@ class _Reduce:
         groups = self.early.reduced(pa.concat_tables(rows).combine_chunks())
         found: list[pa.RecordBatch] = groups.cast(self.output).to_batches(max_chunksize=GROUPS_AT_ONCE)
         return found
-
-
-def _spread(values: pa.Array, present: np.ndarray) -> pa.Array:
-    """`values` at the places that are `present`, NULL at the others."""
-    places = np.cumsum(present) - 1
-    return values.take(pa.array(places, mask=~present))

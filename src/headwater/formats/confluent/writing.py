@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from headwater.formats.avro_schema import NUMBERS
 from headwater.formats.base import FormatField
 from headwater.formats.confluent.reading import Mismatch
 from headwater.formats.confluent.types import AvroType, Emitter, unwrapped
@@ -19,15 +20,6 @@ from headwater.sql.types import SqlType
 
 __all__ = ["Writing", "derived_schema", "write_record"]
 
-_PLAIN = {
-    "BOOLEAN": "boolean",
-    "TINYINT": "int",
-    "SMALLINT": "int",
-    "INT": "int",
-    "BIGINT": "long",
-    "FLOAT": "float",
-    "DOUBLE": "double",
-}
 _NAMESPACE, _NAME = "org.apache.flink.avro.generated", "record"
 _UNITS = {f"{prefix}timestamp-{unit}": unit for prefix in ("", "local-") for unit in ("millis", "micros")}
 
@@ -72,7 +64,7 @@ def _derived_not_null(kind: SqlType, record: str) -> Any:
             return {"type": "array", "items": _derived(kind.element, record)}
         case "MAP" | "MULTISET":
             return {"type": "map", "values": _derived(_map_value(kind), record)}
-    return "string" if kind.is_string else "bytes" if kind.is_binary else _PLAIN[kind.name]
+    return "string" if kind.is_string else "bytes" if kind.is_binary else NUMBERS[kind.name]
 
 
 @dataclass(frozen=True)
@@ -155,7 +147,7 @@ class _Writer:
             return Writing(self._emitter.type(schema), _symbol(schema, where))
         if kind.is_binary and schema.kind == "fixed":
             return Writing(self._emitter.type(schema), _of_size(schema, where))
-        plain = "string" if kind.is_string else "bytes" if kind.is_binary else _PLAIN[kind.name]
+        plain = "string" if kind.is_string else "bytes" if kind.is_binary else NUMBERS[kind.name]
         return Writing(plain) if schema.kind == plain and schema.meaning not in ("decimal", *_UNITS) else None
 
     def _decimal(self, kind: SqlType, schema: AvroType) -> Writing | None:
