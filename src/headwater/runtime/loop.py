@@ -159,7 +159,10 @@ class Loop:
 
     def _attempt(self, batch: int, intent: Intent, *, begins_groups: bool) -> tuple[int | None, int]:
         def groups(scan: Scan, early: EarlyGroups) -> DataFrame | None:
-            return self.inputs.read_groups(intent, scan, early) if begins_groups else None
+            begun = self.inputs.read_groups(intent, scan, early) if begins_groups else None
+            if begun is not None:
+                self.shortcut.take()
+            return begun
 
         partitions, location = self.job.settings.partitions, self.job.checkpoint.state_location
         around = Batch(batch, uuid.uuid4().hex, partitions, partial(self.inputs.read, intent), groups, location)
