@@ -13,6 +13,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,10 @@ from headwater.runtime.checkpoint import Checkpoint
 from headwater.testing.kafka import Kafka
 
 KILLS = int(os.environ.get("HEADWATER_KILLS", "2"))
-ROWS = int(os.environ.get("HEADWATER_ROWS", "40000"))
+ROWS = int(os.environ.get("HEADWATER_ROWS", "100000"))
 BATCHES = KILLS * 4
 PARTITIONS = 3
+SIZES = (ROWS // BATCHES, ROWS // BATCHES // 4)  # of batches, from run to run: large ones are written without a shuffle
 WAYS = (kill_workers, kill_driver, kill_workers, kill_workers, kill_all, kill_workers)
 
 SCRIPT = """
@@ -51,9 +53,11 @@ def test_every_row_is_there_once(broker: Broker, unique_topic: Callable[[str], s
     script = tmp_path / "copy.sql"
     script.write_text(SCRIPT)
     checkpoint = Checkpoint(str(tmp_path / "state" / "1-sink"))
-    variables = {**topics, "kafka": broker.bootstrap_servers, "rows": str(max(1, ROWS // BATCHES))}
+    variables = {**topics, "kafka": broker.bootstrap_servers}
+    sizes = cycle(SIZES)
     number = 0
     while number < KILLS:
+        variables["rows"] = str(next(sizes))
         with running(script, tmp_path / "state", variables, tmp_path / "log") as job:
             while number < KILLS and job.poll() is None:
                 wanted = checkpoint.last_commit() + 1 + dice.randrange(2)
@@ -62,6 +66,7 @@ def test_every_row_is_there_once(broker: Broker, unique_topic: Callable[[str], s
                 WAYS[number % len(WAYS)](job)
                 number += 1
     assert checkpoint.last_commit() < BATCHES, "the job was done before it was killed often enough"
+    variables["rows"] = str(next(sizes))
     with running(script, tmp_path / "state", variables, tmp_path / "log") as job:
         await_progress(job, checkpoint, lambda: job.poll() is not None or checkpoint.last_commit() >= BATCHES)
         assert job.wait(120) == 0, (tmp_path / "log").read_text()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from headwater.broker import Broker
+from headwater.connectors.kafka import source
 from headwater.testing import CaseRunner
 from headwater.testing.engine import LocalEngine
 from headwater.testing.faults import Fault
@@ -84,6 +85,32 @@ def test_a_batch_that_is_half_done_is_finished_only_by_the_same_query(stage: Sta
     stage.settle(after)
     after.stop()
     assert stage.written()[-1] == b"3,CAROL"
+
+
+def test_a_large_batch_is_finished_only_by_tasks_with_the_same_rows(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "MANY_MESSAGES", 1)
+    engine = stage.engine(ONCE % ("", "who"))
+    stage.settle(engine)
+    engine.crash_next(Fault.UNCOMMITTED)
+    stage.produce("1,ann", "2,bob", "3,carol", "4,dave")
+    assert await_failure(engine, SECONDS).crashed
+    engine.stop()
+    cut = (ONCE % ("", "who")).replace("'scan.startup.mode'", "'scan.parallelism' = '2', 'scan.startup.mode'")
+    changed = stage.engine(cut)
+    assert "was written in part by another query." in await_failure(changed, SECONDS).error
+    changed.stop()
+    same = stage.engine(ONCE % ("", "who"))
+    stage.settle(same)
+    same.stop()
+    after = stage.engine(cut)
+    stage.produce("5,eve", "6,fay")
+    stage.settle(after)
+    after.stop()
+    assert sorted(map(str, stage.written())) == [
+        f"b'{row}'" for row in ("1,ann", "2,bob", "3,carol", "4,dave", "5,eve", "6,fay")
+    ]
 
 
 def test_a_transaction_must_not_take_longer_than_the_broker_allows(stage: Stage) -> None:

@@ -15,6 +15,6 @@ class BlackholeSink(Sink):
     def __init__(self, table: Table, context: IoContext) -> None:
         self._table = table
 
-    def write(self, rows: DataFrame, batch: int) -> int | None:
+    def write(self, rows: DataFrame, batch: int, *, steady: bool) -> int | None:
         checked_not_null(rows, self._table).write.format("noop").mode("append").save()
         return None

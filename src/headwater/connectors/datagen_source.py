@@ -60,6 +60,9 @@ class DatagenSource:
     def settle(self, start: Position, end: Position, columns: Sequence[str]) -> int:
         return 0
 
+    def keeps_tasks(self, start: Position, end: Position, columns: Sequence[str]) -> bool:
+        return False  # there are as many as Spark has cores, unless 'scan.parallelism' says it
+
     def lag(self, position: Position) -> int:
         return 0
 

@@ -70,6 +70,10 @@ class Source(Protocol):
         could not be read and were left out."""
         ...
 
+    def keeps_tasks(self, start: Position, end: Position, columns: Sequence[str]) -> bool:
+        """Whether every `read` of what lies in between puts the same rows into the same tasks."""
+        ...
+
     def lag(self, position: Position) -> int:
         """How many rows (or messages) lie beyond `position` as of the last look."""
         ...
@@ -105,7 +109,7 @@ class SinkStart:
 
     checkpoint  the identity of the checkpoint: another one starts to count its batches anew
     batch       the number of the batch that comes next, and `begun` whether an earlier run has begun it
-    plan        the same text only if the same rows are computed from the same input
+    plan        the same text only if the same rows are computed from the same input, in the same tasks
     repeatable  whether computing a batch again gives the very same rows: nothing in them is chance or the clock
     remembered  what `start` answered last time
     """
@@ -129,8 +133,9 @@ class Sink(ABC):
         return {}
 
     @abstractmethod
-    def write(self, rows: DataFrame, batch: int) -> int | None:
-        """Write one batch; answer with the number of rows written if it is known."""
+    def write(self, rows: DataFrame, batch: int, *, steady: bool) -> int | None:
+        """Write one batch; answer with the number of rows written if it is known. `steady`: if it is computed again,
+        each task has the rows it has now."""
 
     def close(self) -> None:
         """The job ends."""

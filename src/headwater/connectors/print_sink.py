@@ -27,7 +27,7 @@ class PrintSink(Sink):
         self._prefix = f"{name}> " if name else ""
         self._error = table.options.flag("standard-error")
 
-    def write(self, rows: DataFrame, batch: int) -> int | None:
+    def write(self, rows: DataFrame, batch: int, *, steady: bool) -> int | None:
         rows = checked_not_null(rows, self._table)
         columns = [c for c in rows.columns if c != KIND]
         count = 0

@@ -45,6 +45,9 @@ class ValuesSource:
     def settle(self, start: Position, end: Position, columns: Sequence[str]) -> int:
         return 0
 
+    def keeps_tasks(self, start: Position, end: Position, columns: Sequence[str]) -> bool:
+        return True
+
     def lag(self, position: Position) -> int:
         return len(self._node.rows) - position["rows"]
 

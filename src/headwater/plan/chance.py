@@ -16,7 +16,7 @@ from headwater.plan import nodes as n
 from headwater.plan.expression import AggregateCall, Expr
 from headwater.plan.traits import Mode, describe_source_of_updates, mode_of
 
-__all__ = ["is_repeatable", "refuse_chance"]
+__all__ = ["is_repeatable", "keeps_tasks", "refuse_chance"]
 
 
 def refuse_chance(root: n.Write) -> n.Write:
@@ -35,6 +35,11 @@ def is_repeatable(root: n.Write) -> bool:
     if not root.table.primary_key and any(isinstance(node, n.Aggregate) for node in nodes):
         return False
     return all(e.deterministic for node in nodes for e in _expressions([getattr(node, f.name) for f in fields(node)]))
+
+
+def keeps_tasks(root: n.Write) -> bool:
+    """Whether rows stay in the tasks that read them: nothing on the way brings rows together."""
+    return not any(isinstance(node, n.Aggregate | n.Normalize | n.Collapse) for node in n.walk(root))
 
 
 def _expressions(parts: object) -> Iterator[Expr]:

@@ -6,6 +6,7 @@ Everything above the last stateful operator, and all options that do not change 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +15,10 @@ from headwater.plan import nodes as n
 from headwater.plan.explain import describe, explain
 from headwater.plan.sources import sources_of
 
-__all__ = ["OperatorPart", "Signature", "differences", "fed_by", "operator_name", "signature_of"]
+__all__ = ["OperatorPart", "Signature", "dealt_by", "differences", "fed_by", "operator_name", "signature_of"]
 
 _LAYOUT = frozenset({"format", "key.format", "key.fields", "key.fields-prefix", "value.fields-include"})
+_DEALING = frozenset({"scan.parallelism", "scan.on-data-loss"})
 # What a format does about bad messages, and where it finds its schemas, may change from one run to the next.
 _FREE = re.compile(r"ignore-parse-errors|fail-on-missing|encode\.|url|subject|ssl\.|auth|register|properties\.")
 
@@ -70,6 +72,18 @@ def _operator(root: n.Write, node: n.Normalize | n.Aggregate) -> OperatorPart:
 def fed_by(node: n.Node) -> str:
     """The plan from here on and how its sources are read: the same text only if the same input gives the same rows."""
     return "\n".join([explain(node), *(_read_as(scans[0]) for scans in sources_of(node))])
+
+
+def dealt_by(node: n.Node) -> str:
+    """What decides which tasks read which messages: the same text only if it is the same ones."""
+    tables = [scans[0].table for scans in sources_of(node) if isinstance(scans[0], n.Scan)]
+    return "\n".join(f"{table.name}: {_dealing(table.raw_options)}" for table in tables)
+
+
+def _dealing(options: Mapping[str, str]) -> str:
+    """Names of properties are enough: they tell which client can read."""
+    told = [f"'{key}' = '{options[key]}'" for key in sorted(options) if key in _DEALING]
+    return ", ".join([*told, *(key for key in sorted(options) if key.startswith("properties."))])
 
 
 def _read_as(node: n.Scan | n.Values) -> str:

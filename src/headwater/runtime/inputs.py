@@ -38,6 +38,11 @@ class Inputs:
         place = self._place[id(scan)]
         return self._sources[place].read(intent.start[place], intent.end[place], scan.names)
 
+    def keep_tasks(self, intent: Intent) -> bool:
+        """Whether the same rows come in the same tasks, whenever they are read."""
+        asked = zip(self._sources, self._scans, intent.start, intent.end, strict=True)
+        return all(source.keeps_tasks(start, end, s.names) for source, scans, start, end in asked for s in scans)
+
     def read_groups(self, intent: Intent, scan: Scan, early: EarlyGroups) -> DataFrame | None:
         place = self._place[id(scan)]
         source = self._sources[place]

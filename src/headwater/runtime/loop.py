@@ -23,9 +23,9 @@ from headwater.changelog.early import EarlyGroups
 from headwater.connectors.io import IoContext, Position, Sink, SinkStart
 from headwater.connectors.open import open_sink
 from headwater.errors import IncompatibleCheckpointError, JobError, UnknownSchemaError, UnusualMessagesError
-from headwater.plan.chance import is_repeatable
+from headwater.plan.chance import is_repeatable, keeps_tasks
 from headwater.plan.nodes import Scan
-from headwater.plan.signature import Signature, differences, fed_by, signature_of
+from headwater.plan.signature import Signature, dealt_by, differences, fed_by, signature_of
 from headwater.runtime.checkpoint import Intent
 from headwater.runtime.failures import is_passing
 from headwater.runtime.inputs import Inputs, is_finished, rows_of
@@ -103,7 +103,8 @@ class Loop:
     def _start_sink(self, identity: str, batch: int, begun: bool) -> None:
         plan = self.job.plan
         remembered = self.job.checkpoint.sink()
-        start = SinkStart(identity, batch, begun, fed_by(plan), is_repeatable(plan), remembered)
+        told = f"{fed_by(plan)}\n{dealt_by(plan)}"
+        start = SinkStart(identity, batch, begun, told, is_repeatable(plan), remembered)
         self.job.checkpoint.remember_sink(self._patiently(lambda: self.sink.start(start)))
 
     def _next_intent(self, position: list[Position], bounds: list[Position | None]) -> Intent:
@@ -166,7 +167,8 @@ class Loop:
 
         partitions, location = self.job.settings.partitions, self.job.checkpoint.state_location
         around = Batch(batch, uuid.uuid4().hex, partitions, partial(self.inputs.read, intent), groups, location)
-        written = self.sink.write(lower(self.job.plan, around), batch)
+        steady = keeps_tasks(self.job.plan) and self.inputs.keep_tasks(intent)
+        written = self.sink.write(lower(self.job.plan, around), batch, steady=steady)
         return written, self.inputs.settle(intent)
 
     def _patiently(self, action: Callable[[], T]) -> T:

@@ -40,14 +40,14 @@ class CrashingSink(Sink):
     def start(self, job: SinkStart) -> dict[str, Any]:
         return self._sink.start(job)
 
-    def write(self, rows: DataFrame, batch: int) -> int | None:
+    def write(self, rows: DataFrame, batch: int, *, steady: bool) -> int | None:
         fault, self.next_fault = self.next_fault, None
         if fault is Fault.INTENDED:
             raise Crash(f"Batch {batch} crashed before it was computed.")
         if fault is Fault.UNWRITTEN:
             rows.write.format("noop").mode("overwrite").save()
             raise Crash(f"Batch {batch} crashed before it was written.")
-        written = self._sink.write(rows, batch)
+        written = self._sink.write(rows, batch, steady=steady)
         if fault is Fault.UNCOMMITTED:
             raise Crash(f"Batch {batch} crashed before it was committed.")
         return written

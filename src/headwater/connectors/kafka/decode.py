@@ -23,7 +23,7 @@ from headwater.plan.expression import Expr
 from headwater.sql.functions.casts import convert
 from headwater.sql.statements import MetadataColumn
 
-__all__ = ["PROBLEM", "Watch", "bad_messages", "decode"]
+__all__ = ["PROBLEM", "Watch", "bad_messages", "decode", "reads_in_workers"]
 
 PROBLEM = "__problem"
 
@@ -90,6 +90,11 @@ def decode(messages: Messages, table: Table, columns: Sequence[str], watch: Watc
     if upserts or _holds_changes(table):
         selected += [f"timestamp AS {ORDER}", f"{_place(table)} AS {PARTITION}", f"offset AS {OFFSET}"]
     return raw.selectExpr(*selected)
+
+
+def reads_in_workers(table: Table, columns: Sequence[str]) -> bool:
+    """Whether `decode` has many messages fetched where they are decoded."""
+    return any(side.decoder.reader is not None for side in used_sides(table, columns))
 
 
 def bad_messages(raw: DataFrame, table: Table, columns: Sequence[str]) -> DataFrame:

@@ -8,16 +8,22 @@ from itertools import repeat
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Sent
 
+from headwater.connectors.kafka import native
 from headwater.errors import HeadwaterError, JobError, KafkaRefusedError, KafkaUnavailableError
 
-__all__ = ["PlainWriter", "Trouble", "is_refusal", "plain_writer", "produce", "translated"]
+__all__ = ["PlainWriter", "TransactionSender", "Trouble", "is_refusal", "plain_writer", "translated"]
 
 _NO_PARTITION = -1
 _NO_TIMESTAMP = 0
 _FLUSH_SECONDS = 120.0
+_PAUSE_SECONDS = 0.002
+
+ROWS_AT_ONCE = 50_000
+BYTES_AT_ONCE = 16 << 20
 
 _REFUSALS = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "Ask for the ACL READ on a topic that is read, WRITE on one that is "
@@ -103,6 +109,56 @@ def produce(producer: Producer, topic: str, batch: pa.RecordBatch) -> int:
                 producer.poll(0.1)
     producer.poll(0)
     return int(batch.num_rows)
+
+
+class TransactionSender:
+    """Sends messages in columns, if they have neither headers nor times of their own. Only for transactions: of a
+    message that fails later on, the client then tells nobody but whoever commits. `client` are its settings."""
+
+    def __init__(self, producer: Producer, client: Mapping[str, Any]) -> None:
+        self._producer = producer
+        self._most = min(BYTES_AT_ONCE, int(client["queue.buffering.max.kbytes"]) * 1024 // 3)
+        self._last = pa.RecordBatch.from_pydict({})
+        self._topics: dict[str, native.Topic] = {}
+
+    def send(self, topic: str, batch: pa.RecordBatch) -> int:
+        """As `produce`."""
+        names = batch.schema.names
+        if {"headers", "timestamp"} & set(names) or not native.is_available():
+            return produce(self._producer, topic, batch)
+        if "topic" not in names:
+            self._send_columns(topic, batch)
+        else:
+            named = batch.column("topic")
+            for name in pc.unique(named).to_pylist():
+                self._send_columns(name, batch.filter(pc.equal(named, name)))
+        self._producer.poll(0)
+        return int(batch.num_rows)
+
+    def _send_columns(self, topic: str, batch: pa.RecordBatch) -> None:
+        """No more than two parts are with the client at a time, so that it has room for all of a part: one message it
+        had no room for would be overtaken by the next."""
+        at_once = max(1, min(ROWS_AT_ONCE, self._most * batch.num_rows // max(1, batch.nbytes)))
+        for start in range(0, batch.num_rows, at_once):
+            part = batch.slice(start, at_once)
+            small = max(self._last.nbytes, part.nbytes) <= self._most
+            self._wait(self._last.num_rows if small else 0)
+            self._topic(topic).send(part)
+            self._last = part
+
+    def _topic(self, name: str) -> native.Topic:
+        if name not in self._topics:
+            self._topics[name] = native.Topic(self._producer, name)
+        return self._topics[name]
+
+    def _wait(self, most: int) -> None:
+        while len(self._producer) > most:
+            self._producer.poll(_PAUSE_SECONDS)
+
+    def close(self) -> None:
+        for topic in self._topics.values():
+            topic.close()
+        self._topics = {}
 
 
 class PlainWriter:

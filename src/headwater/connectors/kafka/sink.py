@@ -95,8 +95,8 @@ class KafkaSink(Sink):
             )
         return facts
 
-    def write(self, rows: DataFrame, batch: int) -> int | None:
-        sent = self._sent(rows, batch)
+    def write(self, rows: DataFrame, batch: int, *, steady: bool) -> int | None:
+        sent = self._sent(rows, batch, steady)
         if self._transactions is not None:
             return _counted(sent, _Once(self._transactions, batch))
         if "timestamp" in sent.columns:
@@ -112,8 +112,9 @@ class KafkaSink(Sink):
         """Where rows go that do not name their topic."""
         return next(iter(self._counts))
 
-    def _sent(self, rows: DataFrame, batch: int) -> DataFrame:
-        """Messages, in the tasks that write them, with the partition that the partitioner chooses."""
+    def _sent(self, rows: DataFrame, batch: int, steady: bool) -> DataFrame:
+        """Messages, in the tasks that write them, with the partition that the partitioner chooses. Transactions of
+        `steady` rows need no shuffle: their writers get the same share another time, too."""
         custom = self._partitioner not in PARTITIONERS
         sent = messages(rows, self._table, with_record=custom)
         if custom:
@@ -121,6 +122,8 @@ class KafkaSink(Sink):
         keyed = "key" in sent.columns
         if self._writers == 1:
             sent = sent.repartition(1)
+        elif self._transactions is not None and steady:
+            sent = sent.coalesce(self._writers)
         elif self._writers:
             sent = sent.repartition(self._writers, next(c for c in ("key", ROW, "value") if c in sent.columns))
         elif keyed and self._partitioner == "fixed":

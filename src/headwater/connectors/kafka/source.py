@@ -17,7 +17,7 @@ from headwater.connectors.kafka.admin import KafkaAdmin, Offsets, TopicPartition
 from headwater.connectors.kafka.bad_records import BadRecords
 from headwater.connectors.kafka.client import NOT_FOR_CLIENTS, commits_offsets, reader_options, spark_connector
 from headwater.connectors.kafka.consume import Range, client_settings, split_evenly
-from headwater.connectors.kafka.decode import decode
+from headwater.connectors.kafka.decode import decode, reads_in_workers
 from headwater.connectors.kafka.discovery import Discovery
 from headwater.connectors.kafka.early import read_groups
 from headwater.connectors.kafka.ingest import Fetch, Messages
@@ -96,6 +96,11 @@ class KafkaSource:
         messages = Messages(self._messages(start, end, False), self._fetch(start, end), many=True)
         return read_groups(messages, self._table, early)
 
+    def keeps_tasks(self, start: Position, end: Position, columns: Sequence[str]) -> bool:
+        """Ranges of offsets are dealt out here, not by Spark, if the workers read them."""
+        many = total(start, end) >= MANY_MESSAGES
+        return many and reads_in_workers(self._table, columns) and self._fetch(start, end) is not None
+
     def settle(self, start: Position, end: Position, columns: Sequence[str]) -> int:
         if not self._bad.tolerated:
             return 0
@@ -144,7 +149,7 @@ class KafkaSource:
         begin, stop = self._ranges(start, end)
         if self._losses.skipped or not stop or self._client is None:
             return None
-        ranges = [Range(*tp, begin.get(tp, 0), offset) for tp, offset in stop.items()]
+        ranges = [Range(*tp, begin.get(tp, 0), offset) for tp, offset in sorted(stop.items())]
         return Fetch(split_evenly(ranges, self._parallelism) if self._parallelism else ranges, self._client)
 
     def _ranges(self, start: Position, end: Position) -> tuple[Offsets, Offsets]:

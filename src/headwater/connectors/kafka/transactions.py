@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from headwater.connectors.kafka.produce import Trouble, produce, translated
+from headwater.connectors.kafka.produce import TransactionSender, Trouble, translated
 from headwater.errors import JobError
 
 __all__ = ["Transactions", "Writer", "write_once"]
@@ -73,6 +73,7 @@ class Writer:
         self._trouble = Trouble()
         common = {**job.client, "error_cb": self._trouble}
         self._producer = Producer({**common, "transactional.id": job.transactional_id(number)})
+        self._sender = TransactionSender(self._producer, job.client)
         reader = {k: v for k, v in common.items() if k not in _PRODUCER_ONLY}
         self._marks = Consumer(
             {**reader, "group.id": job.group(number), "isolation.level": "read_committed", "enable.auto.commit": False}
@@ -94,7 +95,7 @@ class Writer:
         self._call(lambda: self._producer.send_offsets_to_transaction(mark, members, CALL_SECONDS))
 
     def send(self, batch: pa.RecordBatch) -> int:
-        return self._call(lambda: produce(self._producer, self._job.topics[0], batch))
+        return self._call(lambda: self._sender.send(self._job.topics[0], batch), attempts=1)
 
     def commit(self, batch: int) -> None:
         self._call(lambda: self._producer.commit_transaction(CALL_SECONDS))
@@ -105,10 +106,11 @@ class Writer:
         with contextlib.suppress(KafkaException):  # there was none, or the next one to open this id settles it
             self._producer.purge()
             self._producer.abort_transaction(CALL_SECONDS)
+        self._sender.close()
         self._marks.close()
 
-    def _call(self, action: Callable[[], T]) -> T:
-        for attempt in range(ATTEMPTS):
+    def _call(self, action: Callable[[], T], attempts: int = ATTEMPTS) -> T:
+        for attempt in range(attempts):
             try:
                 return action()
             except KafkaException as error:
@@ -117,7 +119,7 @@ class Writer:
                     raise Fenced(str(cause)) from error
                 with contextlib.suppress(KafkaException):  # the same once more, if it is fatal
                     self._producer.poll(0)  # lets the client tell its trouble
-                if attempt + 1 == ATTEMPTS or not (cause.retriable() or cause.code() in _PASSING):
+                if attempt + 1 == attempts or not (cause.retriable() or cause.code() in _PASSING):
                     raise translated(error, self._what, self._trouble) from error
                 time.sleep(0.05 * 2**attempt)
         raise AssertionError("the last attempt returns or raises")
