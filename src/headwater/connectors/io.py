@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.catalog.tables import Table
 from headwater.changelog.early import EarlyGroups
 
-__all__ = ["GroupingSource", "IoContext", "Pace", "Position", "Sink", "SinkStart", "Source"]
+__all__ = ["IoContext", "Pace", "Position", "QuickSource", "Sink", "SinkStart", "Source"]
 
 Position = dict[str, int]
 
@@ -86,12 +86,22 @@ class Source(Protocol):
 
 
 @runtime_checkable
-class GroupingSource(Protocol):
-    """A source that can begin a GROUP BY while it reads."""
+class QuickSource(Protocol):
+    """A source with quicker ways to read what is ordinary. An UnusualMessagesError, while rows are computed, says that
+    something is not."""
+
+    def read_ordinary(self, start: Position, end: Position, columns: Sequence[str], whole: bool) -> DataFrame | None:
+        """As `read`; None if that is the only way. Unless the batch must be `whole`, it may end before something
+        unusual, at `reached`."""
+        ...
+
+    def reached(self, end: Position) -> Position:
+        """How far the rows of `read_ordinary` went, when they have been computed: to `end`, or less far."""
+        ...
 
     def read_groups(self, start: Position, end: Position, early: EarlyGroups) -> DataFrame | None:
-        """The rows in between as groups and contributions; None if they have to be read one by one. An
-        UnusualMessagesError while the rows are computed says the same, later."""
+        """The rows in between as groups and contributions, which begins a GROUP BY; None if they have to be read one
+        by one."""
         ...
 
 
@@ -123,9 +133,10 @@ class SinkStart:
 
 
 class Sink(ABC):
-    """One table being written."""
+    """One table being written. `whole`: what was intended for a batch is what it must hold, to the last row."""
 
     pace: Pace | None = None
+    whole: bool = False
 
     def start(self, job: SinkStart) -> dict[str, Any]:
         """Called once, before the first batch. The answer is kept in the checkpoint until the next start."""

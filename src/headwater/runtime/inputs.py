@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from headwater.changelog.early import EarlyGroups
-from headwater.connectors.io import GroupingSource, IoContext, Position, Source, total
+from headwater.connectors.io import IoContext, Position, QuickSource, Source, total
 from headwater.connectors.open import open_source
 from headwater.plan.nodes import Scan, Values, Write
 from headwater.plan.sources import sources_of
@@ -38,6 +38,20 @@ class Inputs:
         place = self._place[id(scan)]
         return self._sources[place].read(intent.start[place], intent.end[place], scan.names)
 
+    def read_ordinary(self, intent: Intent, scan: Scan | Values, whole: bool) -> DataFrame | None:
+        """As `read`, perhaps less far. Scans that read a table together must go equally far."""
+        place = self._place[id(scan)]
+        source = self._sources[place]
+        if not isinstance(source, QuickSource) or len(self._scans[place]) > 1:
+            return None
+        return source.read_ordinary(intent.start[place], intent.end[place], scan.names, whole)
+
+    def reached(self, intent: Intent) -> Intent:
+        """How far a batch went that was read so."""
+        asked = zip(self._sources, intent.end, strict=True)
+        ends = [source.reached(end) if isinstance(source, QuickSource) else end for source, end in asked]
+        return Intent(intent.start, ends, intent.bounds)
+
     def keep_tasks(self, intent: Intent) -> bool:
         """Whether the same rows come in the same tasks, whenever they are read."""
         asked = zip(self._sources, self._scans, intent.start, intent.end, strict=True)
@@ -46,7 +60,7 @@ class Inputs:
     def read_groups(self, intent: Intent, scan: Scan, early: EarlyGroups) -> DataFrame | None:
         place = self._place[id(scan)]
         source = self._sources[place]
-        if not isinstance(source, GroupingSource):
+        if not isinstance(source, QuickSource):
             return None
         return source.read_groups(intent.start[place], intent.end[place], early)
 

@@ -14,7 +14,6 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql import DataFrame
@@ -24,7 +23,7 @@ from headwater.connectors.io import IoContext, Position, Sink, SinkStart
 from headwater.connectors.open import open_sink
 from headwater.errors import IncompatibleCheckpointError, JobError, UnknownSchemaError, UnusualMessagesError
 from headwater.plan.chance import is_repeatable, keeps_tasks
-from headwater.plan.nodes import Scan
+from headwater.plan.nodes import Scan, Values
 from headwater.plan.signature import Signature, dealt_by, differences, fed_by, signature_of
 from headwater.runtime.checkpoint import Intent
 from headwater.runtime.failures import is_passing
@@ -64,8 +63,7 @@ class Loop:
                     position, waiting = intent.start, rows_of(intent)
                     if waiting:
                         batch += 1
-                        self._run_batch(batch, intent)
-                        position = intent.end
+                        position = self._run_batch(batch, intent).end
                     intent = None
                 if waiting:
                     continue
@@ -123,19 +121,22 @@ class Loop:
             return False
         return time.monotonic() - self.wrote_at < pace.seconds
 
-    def _run_batch(self, batch: int, intent: Intent) -> None:
+    def _run_batch(self, batch: int, intent: Intent) -> Intent:
+        """What was done: the intent, unless the batch ended earlier. Then it is as if that had been intended."""
         began = self.wrote_at = time.monotonic()
         if self.job.checkpoint.intent(batch) is None:
             self.job.checkpoint.intend(batch, intent)  # 1
-        written, bad = self._patiently(lambda: self._compute(batch, intent))  # 2
-        rows = rows_of(intent)
-        self.job.checkpoint.commit(batch, {"rows": rows, "written": written, "bad": bad})  # 3
-        self.inputs.done(intent)  # 4
-        self._account(batch, intent, _Counts(rows, written, bad), time.monotonic() - began)
+        done = self._patiently(lambda: self._compute(batch, intent))  # 2
+        if done.intent != intent:
+            self.job.checkpoint.intend(batch, done.intent)
+        rows = rows_of(done.intent)
+        self.job.checkpoint.commit(batch, {"rows": rows, "written": done.written, "bad": done.bad})  # 3
+        self.inputs.done(done.intent)  # 4
+        self._account(done, time.monotonic() - began)
+        return done.intent
 
-    def _compute(self, batch: int, intent: Intent) -> tuple[int | None, int]:
-        """How many rows were written, and how many messages could not be read. A schema that is met for the first time
-        is asked for, with all others of the batch."""
+    def _compute(self, batch: int, intent: Intent) -> _Done:
+        """A schema that is met for the first time is asked for, with all others of the batch."""
         try:
             return self._computed(batch, intent)
         except Exception as error:
@@ -144,32 +145,45 @@ class Loop:
         self.inputs.learn(intent)
         return self._computed(batch, intent)
 
-    def _computed(self, batch: int, intent: Intent) -> tuple[int | None, int]:
-        """The short cut fails before anything is written: all that is read has gone to its group by then."""
+    def _computed(self, batch: int, intent: Intent) -> _Done:
+        """The short cut is for ordinary messages. Where something unusual ends it with an error, either nothing is
+        written by then, because all that is read has gone to its group first, or what is written is not written again,
+        because the sink keeps account of it. Otherwise the batch ends before it."""
         if not self.shortcut.is_open():
-            return self._attempt(batch, intent, begins_groups=False)
+            return self._attempt(batch, intent, quickly=False)
         try:
-            result = self._attempt(batch, intent, begins_groups=True)
+            result = self._attempt(batch, intent, quickly=True)
         except Exception as error:
             if not isinstance(self.job.translate(error), UnusualMessagesError):
                 raise
             self.shortcut.failed()
-            return self._attempt(batch, intent, begins_groups=False)
-        self.shortcut.worked()
+            return self._attempt(batch, intent, quickly=False)
+        if result.intent == intent:
+            self.shortcut.worked()
+        else:
+            self.shortcut.failed()
         return result
 
-    def _attempt(self, batch: int, intent: Intent, *, begins_groups: bool) -> tuple[int | None, int]:
+    def _attempt(self, batch: int, intent: Intent, *, quickly: bool) -> _Done:
         def groups(scan: Scan, early: EarlyGroups) -> DataFrame | None:
-            begun = self.inputs.read_groups(intent, scan, early) if begins_groups else None
+            begun = self.inputs.read_groups(intent, scan, early) if quickly else None
             if begun is not None:
                 self.shortcut.take()
             return begun
 
+        def rows(scan: Scan | Values) -> DataFrame:
+            ordinary = self.inputs.read_ordinary(intent, scan, self.sink.whole) if quickly else None
+            if ordinary is None:
+                return self.inputs.read(intent, scan)
+            self.shortcut.take()
+            return ordinary
+
         partitions, location = self.job.settings.partitions, self.job.checkpoint.state_location
-        around = Batch(batch, uuid.uuid4().hex, partitions, partial(self.inputs.read, intent), groups, location)
+        around = Batch(batch, uuid.uuid4().hex, partitions, rows, groups, location)
         steady = keeps_tasks(self.job.plan) and self.inputs.keep_tasks(intent)
         written = self.sink.write(lower(self.job.plan, around), batch, steady=steady)
-        return written, self.inputs.settle(intent)
+        reached = self.inputs.reached(intent) if quickly else intent
+        return _Done(reached, written, self.inputs.settle(reached))
 
     def _patiently(self, action: Callable[[], T]) -> T:
         """Try again, with growing pauses, while the trouble may pass by itself (a broker that restarts)."""
@@ -192,29 +206,29 @@ class Loop:
         """No broker has answered yet: wrong settings are likelier than a passing fault, so fail at once."""
         return self.job.reported.status == "starting" and not self.job.checkpoint.last_commit()
 
-    def _account(self, batch: int, intent: Intent, counts: _Counts, seconds: float) -> None:
-        before, written = self.job.reported, counts.written
-        rows_in = before.rows_in + counts.rows
+    def _account(self, done: _Done, seconds: float) -> None:
+        before, written, rows = self.job.reported, done.written, rows_of(done.intent)
         out = before.rows_out if written is None else (before.rows_out or 0) + written
         self.job.report(
             batches=before.batches + 1,
-            rows_in=rows_in,
+            rows_in=before.rows_in + rows,
             rows_out=out,
-            bad_records=before.bad_records + counts.bad,
-            lag=self.inputs.lag(intent),
+            bad_records=before.bad_records + done.bad,
+            lag=self.inputs.lag(done.intent),
             batch_seconds=seconds,
-            rows_per_second=counts.rows / seconds if seconds else 0.0,
-            positions=tuple(intent.end),
+            rows_per_second=rows / seconds if seconds else 0.0,
+            positions=tuple(done.intent.end),
             warnings=tuple(self.warnings),
             note="",
         )
 
 
 @dataclass(frozen=True)
-class _Counts:
-    """Of one batch: messages or rows read, rows written if that is known, messages that could not be read."""
+class _Done:
+    """Of one batch: what was read, how many rows were written if that is known, and how many messages could not be
+    read."""
 
-    rows: int
+    intent: Intent
     written: int | None
     bad: int
 

@@ -37,6 +37,10 @@ class CrashingSink(Sink):
     def pace(self) -> Pace | None:  # type: ignore[override]  # what is a value there is asked for here
         return self._sink.pace
 
+    @property
+    def whole(self) -> bool:  # type: ignore[override]
+        return self._sink.whole
+
     def start(self, job: SinkStart) -> dict[str, Any]:
         return self._sink.start(job)
 

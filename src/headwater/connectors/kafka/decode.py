@@ -23,7 +23,16 @@ from headwater.plan.expression import Expr
 from headwater.sql.functions.casts import convert
 from headwater.sql.statements import MetadataColumn
 
-__all__ = ["PROBLEM", "Watch", "bad_messages", "decode", "reads_in_workers"]
+__all__ = [
+    "PROBLEM",
+    "Watch",
+    "bad_messages",
+    "behind_metadata",
+    "decode",
+    "decoded_name",
+    "reads_in_workers",
+    "selected",
+]
 
 PROBLEM = "__problem"
 
@@ -42,6 +51,8 @@ _METADATA = {
 }
 _FROM = {  # the column of Spark's Kafka source behind a metadata key
     "topic": "topic",
+    "partition": "partition",
+    "offset": "offset",
     "timestamp": "timestamp",
     "timestamp-type": "timestampType",
     "headers": "headers",
@@ -75,21 +86,37 @@ def decode(messages: Messages, table: Table, columns: Sequence[str], watch: Watc
         raw = _decoded(raw, side, watch)
     if late:  # a message that gives no row supersedes none
         raw = ingest(Messages(raw), {}, Treatment(raw.columns, (), keyed=True, keeps_payloads=True))
+    items = selected(table, columns)
+    if upserts:
+        items.append(f"CAST(IF(value IS NULL, {DELETE}, {INSERT}) AS TINYINT) AS {KIND}")
+    if _holds_changes(table):
+        items += [KIND, POSITION]
+    if upserts or _holds_changes(table):
+        items += [f"timestamp AS {ORDER}", f"{_place(table)} AS {PARTITION}", f"offset AS {OFFSET}"]
+    return raw.selectExpr(*items)
+
+
+def selected(table: Table, columns: Sequence[str]) -> list[str]:
+    """The wanted columns, over those of the messages and of their decoded sides."""
     metadata = {c.name: c for c in table.metadata_columns}
-    selected = []
+    items = []
     for name in columns:
         if name in metadata:
             sql = _metadata_sql(metadata[name], table)
         else:
-            sql = _quoted(f"__{payload_of(name, table)}_{name}")
-        selected.append(f"{sql} AS {_quoted(name)}")
-    if upserts:
-        selected.append(f"CAST(IF(value IS NULL, {DELETE}, {INSERT}) AS TINYINT) AS {KIND}")
-    if _holds_changes(table):
-        selected += [KIND, POSITION]
-    if upserts or _holds_changes(table):
-        selected += [f"timestamp AS {ORDER}", f"{_place(table)} AS {PARTITION}", f"offset AS {OFFSET}"]
-    return raw.selectExpr(*selected)
+            sql = _quoted(decoded_name(payload_of(name, table), name))
+        items.append(f"{sql} AS {_quoted(name)}")
+    return items
+
+
+def decoded_name(payload: str, column: str) -> str:
+    """What a column is called while it is only one side's."""
+    return f"__{payload}_{column}"
+
+
+def behind_metadata(table: Table, columns: Sequence[str]) -> set[str]:
+    """The columns of Spark's Kafka source that the wanted metadata columns are made of."""
+    return {_FROM[c.key] for c in table.metadata_columns if c.name in columns and c.key in _FROM}
 
 
 def reads_in_workers(table: Table, columns: Sequence[str]) -> bool:
@@ -140,7 +167,7 @@ def _needed(raw: DataFrame, table: Table, columns: Sequence[str], payloads: set[
     names = {"partition", "offset", *payloads}
     if table.connector.reads_upserts or _holds_changes(table):
         names.add("timestamp")
-    names |= {_FROM[c.key] for c in table.metadata_columns if c.name in columns and c.key in _FROM}
+    names |= behind_metadata(table, columns)
     if len(table.options.strings("topic")) != 1:
         names.add("topic")
     return [name for name in raw.columns if name in names]
@@ -168,7 +195,8 @@ def _decoded(raw: DataFrame, side: Side, watch: Watch | None) -> DataFrame:
         raised = f"CAST(raise_error({_report(decoder.error, side)}) AS BOOLEAN)"
         parsed = parsed.where(f"{present}CASE WHEN ({decoder.error}) IS NULL THEN true ELSE {raised} END")
     names = [
-        f"{sql} AS {_quoted(f'__{payload}_{name}')}" for sql, name in zip(decoder.columns, side.wanted, strict=True)
+        f"{sql} AS {_quoted(decoded_name(payload, name))}"
+        for sql, name in zip(decoder.columns, side.wanted, strict=True)
     ]
     names += [
         f"{sql} AS {_quoted(_metadata_alias(key))}" for sql, key in zip(decoder.metadata, side.metadata, strict=True)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 from pyspark.sql.types import BooleanType, DataType, StructType
 
@@ -24,7 +24,18 @@ from headwater.errors import UnusualMessagesError
 from headwater.formats.base import ColumnReader
 from headwater.runtime.keyed import in_worker
 
-__all__ = ["Fetch", "Messages", "Treatment", "field_names", "ingest", "ingest_groups", "is_read"]
+__all__ = [
+    "Fetch",
+    "Messages",
+    "Read",
+    "Treatment",
+    "complete",
+    "fetched",
+    "field_names",
+    "ingest",
+    "ingest_groups",
+    "is_read",
+]
 
 ROWS_AT_ONCE = 50_000
 BYTES_AT_ONCE = 1 << 28
@@ -103,11 +114,11 @@ def _ingesting(
     rows, fetch = _rows(messages, schema)
     reads = []
     for payload, reader in readers.items():
-        names, types = field_names(payload, reader), [DataType.fromDDL(t) for t in reader.types]
-        drops = not treatment.keeps_payloads and reader.error(names) is None
-        reads.append(_Read(payload, reader, tuple(map(to_arrow_type, types)), drops))
+        read = Read.by(payload, reader)
+        drops = not treatment.keeps_payloads and reader.error(read.names) is None
+        reads.append((read, drops))
         schema.add(is_read(payload), BooleanType())
-        for name, kind in zip(names, types, strict=True):
+        for name, kind in zip(read.names, read.types, strict=True):
             schema.add(name, kind)
     step = _Ingest(tuple(reads), treatment.present, treatment.keyed, to_arrow_schema(schema))
     return rows, lambda batches: step(fetch(batches)), schema
@@ -117,52 +128,78 @@ def _rows(messages: Messages, schema: StructType) -> tuple[DataFrame, Callable[[
     """Rows for the workers, and what makes messages of them."""
     if messages.fetch is None:
         return messages.frame.selectExpr(*schema.names), lambda batches: batches
-    ranges = messages.fetch.ranges
-    places = messages.frame.sparkSession.range(0, len(ranges), 1, len(ranges))
-    return places, fetching(ranges, messages.fetch.client, to_arrow_schema(schema))
+    return fetched(messages.fetch, messages.frame.sparkSession, schema)
+
+
+def fetched(fetch: Fetch, spark: SparkSession, schema: StructType) -> tuple[DataFrame, Callable[[Batches], Batches]]:
+    """Rows for the workers, and what makes messages of them, with the columns of `schema`."""
+    places = spark.range(0, len(fetch.ranges), 1, len(fetch.ranges))
+    return places, fetching(fetch.ranges, fetch.client, to_arrow_schema(schema))
 
 
 @dataclass(frozen=True)
-class _Read:
+class Read:
+    """One payload of many messages → its fields."""
+
     payload: str
     reader: ColumnReader
-    types: tuple[pa.DataType, ...]
-    drops_payload: bool
+    types: tuple[DataType, ...]
 
-    def apply(self, columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
+    @staticmethod
+    def by(payload: str, reader: ColumnReader) -> Read:
+        """Only the driver knows Spark's names of types."""
+        return Read(payload, reader, tuple(DataType.fromDDL(t) for t in reader.types))
+
+    @property
+    def names(self) -> list[str]:
+        return field_names(self.payload, self.reader)
+
+    @cached_property
+    def _arrow_types(self) -> list[pa.DataType]:
+        return [to_arrow_type(t) for t in self.types]
+
+    def fields(self, payloads: pa.Array) -> list[pa.Array] | None:
+        """NULL where the payload is; None if any message is left to the expressions."""
+        found = payloads.drop_null()
+        read = self.reader.read(found, self._arrow_types) if len(found) else [pa.nulls(0, t) for t in self._arrow_types]
+        if read is None or len(found) == len(payloads):
+            return read
+        present = payloads.is_valid().to_numpy(zero_copy_only=False)
+        return [spread(column, present) for column in read]
+
+    def apply(self, columns: dict[str, pa.Array], drops_payload: bool) -> dict[str, pa.Array]:
         payloads = columns[self.payload]
-        count, found = len(payloads), payloads.drop_null()
-        read = self.reader.read(found, self.types) if len(found) else [pa.nulls(0, t) for t in self.types]
-        done = read is not None
-        if read is None:
-            read = [pa.nulls(count, t) for t in self.types]
-        elif len(found) < count:
-            present = payloads.is_valid().to_numpy(zero_copy_only=False)
-            read = [spread(column, present) for column in read]
-        payload = pa.nulls(count, payloads.type) if done and self.drops_payload else payloads
-        added = dict(zip(field_names(self.payload, self.reader), read, strict=True))
-        return {**columns, self.payload: payload, is_read(self.payload): pa.repeat(done, count), **added}
+        count, read = len(payloads), self.fields(payloads)
+        payload = pa.nulls(count, payloads.type) if read is not None and drops_payload else payloads
+        values = read if read is not None else [pa.nulls(count, t) for t in self._arrow_types]
+        added = dict(zip(self.names, values, strict=True))
+        return {**columns, self.payload: payload, is_read(self.payload): pa.repeat(read is not None, count), **added}
+
+
+def complete(batch: pa.RecordBatch, present: Iterable[str]) -> pa.RecordBatch:
+    """The messages that have these payloads."""
+    for payload in present:
+        if batch.column(payload).null_count:
+            batch = batch.filter(pc.is_valid(batch.column(payload)))
+    return batch
 
 
 @dataclass(frozen=True)
 class _Ingest:
-    reads: tuple[_Read, ...]
+    """`reads` come with whether they drop the payload."""
+
+    reads: tuple[tuple[Read, bool], ...]
     present: tuple[str, ...]
     keyed: bool
     output: pa.Schema
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        complete = map(self._complete, batches)
-        for batch in self._current(complete) if self.keyed else complete:
+        present = (complete(batch, self.present) for batch in batches)
+        for batch in self._current(present) if self.keyed else present:
             columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-            columns = reduce(lambda read, side: side.apply(read), self.reads, columns)
+            for read, drops_payload in self.reads:
+                columns = read.apply(columns, drops_payload)
             yield pa.RecordBatch.from_arrays(list(columns.values()), schema=self.output)
-
-    def _complete(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        for payload in self.present:
-            if batch.column(payload).null_count:
-                batch = batch.filter(pc.is_valid(batch.column(payload)))
-        return batch
 
     def _current(self, batches: Batches) -> list[pa.RecordBatch]:
         """Of the messages of one key in one partition only the last one counts."""

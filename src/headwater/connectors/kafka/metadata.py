@@ -1,11 +1,14 @@
-"""The metadata columns of both Kafka connectors."""
+"""The metadata columns of both Kafka connectors, and what Spark has of a message."""
 
 from __future__ import annotations
 
 from headwater.connectors.base import MetadataKey
 from headwater.sql.types import BIGINT, BYTES, INT, STRING, Field, SqlType, timestamp_ltz
 
-__all__ = ["KAFKA_METADATA"]
+__all__ = ["KAFKA_METADATA", "MESSAGE", "MESSAGE_WITH_HEADERS"]
+
+MESSAGE = "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, timestampType INT"
+MESSAGE_WITH_HEADERS = f"{MESSAGE}, headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
 
 _HEADER = SqlType("ROW", fields=(Field("key", STRING.as_nullable(False)), Field("value", BYTES)))
 

@@ -55,6 +55,7 @@ class KafkaSink(Sink):
         self._transactions: Transactions | None = None
         self._writers = table.options.integer("sink.parallelism") or 0
         self.pace = _pace(table)
+        self.whole = self._guarantee == "exactly-once"
 
     def start(self, job: SinkStart) -> dict[str, Any]:
         self._counts = self._topics.prepare()

@@ -23,7 +23,9 @@ from headwater.connectors.kafka.early import read_groups
 from headwater.connectors.kafka.ingest import Fetch, Messages
 from headwater.connectors.kafka.layout import registered_sides
 from headwater.connectors.kafka.losses import Losses
+from headwater.connectors.kafka.metadata import MESSAGE, MESSAGE_WITH_HEADERS
 from headwater.connectors.kafka.offsets import end_offsets, start_offsets
+from headwater.connectors.kafka.ordinary import Ends, ordinary_rows
 from headwater.connectors.kafka.refusals import UnknownTopicError
 from headwater.errors import KafkaUnavailableError
 from headwater.formats.base import RegisteredFormat
@@ -31,11 +33,6 @@ from headwater.formats.base import RegisteredFormat
 __all__ = ["KafkaSource"]
 
 MANY_MESSAGES = 10_000  # from here on a batch is decoded faster by a trip to Python
-
-_MESSAGE = (
-    "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, timestampType INT"
-)
-_HEADERS = "headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
 
 
 class KafkaSource:
@@ -51,6 +48,7 @@ class KafkaSource:
         self._losses = Losses(table, self._admin, context)
         self._bad = BadRecords(table)
         self._latest: Offsets = {}
+        self._stops: Ends | None = None
 
     def start(self) -> Position:
         partitions = self._discovery.look_for_all()
@@ -89,9 +87,24 @@ class KafkaSource:
         messages = Messages(frame, self._fetch(start, end) if many else None, many)
         return decode(messages, self._table, columns, self._bad.watching(columns) if self._bad.tolerated else None)
 
+    def read_ordinary(self, start: Position, end: Position, columns: Sequence[str], whole: bool) -> DataFrame | None:
+        """A partition that several tasks read cannot end early: only one of them would."""
+        self._stops = None
+        fetch = self._fetch(start, end) if total(start, end) >= MANY_MESSAGES else None
+        if fetch is None or not self._appends or (self._parallelism and not whole):
+            return None
+        ends = None if whole else Ends(self._context.spark)
+        rows = ordinary_rows(self._context.spark, fetch, self._table, columns, ends)
+        if rows is not None:
+            self._stops = ends
+            self._bad.none_seen(columns)
+        return rows
+
+    def reached(self, end: Position) -> Position:
+        return end if self._stops is None else _to_position(self._stops.applied(_to_offsets(end)))
+
     def read_groups(self, start: Position, end: Position, early: EarlyGroups) -> DataFrame | None:
-        appends = self._table.connector.gives(self._table) is Emits.APPEND
-        if total(start, end) < MANY_MESSAGES or self._bad.tolerated or not appends:
+        if total(start, end) < MANY_MESSAGES or self._bad.tolerated or not self._appends:
             return None
         messages = Messages(self._messages(start, end, False), self._fetch(start, end), many=True)
         return read_groups(messages, self._table, early)
@@ -126,7 +139,7 @@ class KafkaSource:
     def _messages(self, start: Position, end: Position, headers: bool) -> DataFrame:
         begin, stop = self._ranges(start, end)
         if not stop:
-            return self._context.spark.createDataFrame([], f"{_MESSAGE}, {_HEADERS}" if headers else _MESSAGE)
+            return self._context.spark.createDataFrame([], MESSAGE_WITH_HEADERS if headers else MESSAGE)
         assigned: dict[str, list[int]] = {}
         for topic, partition in stop:
             assigned.setdefault(topic, []).append(partition)
@@ -165,8 +178,11 @@ class KafkaSource:
     @property
     def _parallelism(self) -> int:
         """How many tasks read; 0 if it is one per partition. Changes stay in order."""
-        appends = self._table.connector.gives(self._table) is Emits.APPEND
-        return (self._options.integer("scan.parallelism") or 0) if appends else 0
+        return (self._options.integer("scan.parallelism") or 0) if self._appends else 0
+
+    @property
+    def _appends(self) -> bool:
+        return self._table.connector.gives(self._table) is Emits.APPEND
 
     def lag(self, position: Position) -> int:
         latest = _to_position(self._latest)

@@ -1,0 +1,122 @@
+"""Ordinary messages → rows, by nothing but the formats' readers of columns, in the workers that fetch them.
+
+Nearly all large batches are ordinary from beginning to end, and a plan that is ready for nothing else is made and run
+more quickly. A chunk with an unusual message in it ends that: either the batch ends before it, or it fails, and is read
+in the way that knows every message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import cast
+
+import pyarrow as pa
+from pyspark.accumulators import Accumulator, AccumulatorParam
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from headwater.catalog.tables import Table
+from headwater.connectors.kafka.admin import Offsets
+from headwater.connectors.kafka.decode import behind_metadata, decoded_name, selected
+from headwater.connectors.kafka.ingest import Batches, Fetch, Read, complete, fetched
+from headwater.connectors.kafka.metadata import MESSAGE_WITH_HEADERS
+from headwater.connectors.kafka.sides import Side, present_payloads, used_sides
+from headwater.errors import UnusualMessagesError
+from headwater.runtime.keyed import in_worker
+
+__all__ = ["Ends", "ordinary_rows"]
+
+PLACE = ("topic", "partition", "offset")
+
+
+def ordinary_rows(
+    spark: SparkSession, fetch: Fetch, table: Table, columns: Sequence[str], ends: Ends | None
+) -> DataFrame | None:
+    """The wanted columns; None if it takes more than readers to get them. Before an unusual message rows end, as `ends`
+    then knows; without that there is an UnusualMessagesError."""
+    sides = used_sides(table, columns)
+    reads = [read for side in sides if (read := _read(side)) is not None]
+    if len(reads) < len(sides):
+        return None
+    kept, present = behind_metadata(table, columns), present_payloads(table)
+    message = _message()
+    needed = {*kept, *present, *(read.payload for read in reads), *PLACE}
+    output = StructType([f for f in message if f.name in kept])
+    for read in reads:
+        for name, kind in zip(read.names, read.types, strict=True):
+            output.add(name, kind)
+    places, fetching = fetched(fetch, spark, StructType([f for f in message if f.name in needed]))
+    step = _Ordinary(tuple(reads), present, to_arrow_schema(output), ends.seen if ends is not None else None)
+    rows = places.mapInArrow(in_worker(lambda batches: step(fetching(batches))), output)
+    decoded = [
+        f"{sql} AS `{decoded_name(side.payload, name)}`"
+        for side, read in zip(sides, reads, strict=True)
+        for name, sql in zip(side.wanted, read.reader.columns(read.names), strict=True)
+    ]
+    return rows.selectExpr(*sorted(kept), *decoded).selectExpr(*selected(table, columns))
+
+
+@cache
+def _message() -> StructType:
+    return cast("StructType", StructType.fromDDL(MESSAGE_WITH_HEADERS))
+
+
+def _read(side: Side) -> Read | None:
+    """How a side is read, if a reader can do all of it."""
+    reader = side.decoder.reader
+    if reader is None or side.decoder.changes is not None:
+        return None
+    read = Read.by(side.payload, reader)
+    return read if reader.error(read.names) is None else None
+
+
+class Ends:
+    """Partitions whose rows ended before an unusual message."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.seen: Accumulator[Offsets] = spark.sparkContext.accumulator({}, _Least())
+
+    def applied(self, offsets: Offsets) -> Offsets:
+        return {tp: min(offset, self.seen.value.get(tp, offset)) for tp, offset in offsets.items()}
+
+
+class _Least(AccumulatorParam[Offsets]):
+    """A task that Spark repeats may tell it twice."""
+
+    def zero(self, value: Offsets) -> Offsets:
+        return dict(value)
+
+    def addInPlace(self, value1: Offsets, value2: Offsets) -> Offsets:  # noqa: N802 - Spark's name
+        for tp, offset in value2.items():
+            value1[tp] = min(offset, value1.get(tp, offset))
+        return value1
+
+
+@dataclass(frozen=True)
+class _Ordinary:
+    """In a worker."""
+
+    reads: tuple[Read, ...]
+    present: tuple[str, ...]
+    output: pa.Schema
+    ends: Accumulator[Offsets] | None
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        for received in batches:
+            batch = complete(received, self.present)
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+            for read in self.reads:
+                fields = read.fields(columns[read.payload])
+                if fields is None:
+                    return self._end(received)
+                columns |= dict(zip(read.names, fields, strict=True))
+            yield pa.RecordBatch.from_arrays([columns[name] for name in self.output.names], schema=self.output)
+
+    def _end(self, batch: pa.RecordBatch) -> None:
+        if self.ends is None:
+            raise UnusualMessagesError("A batch has messages that are read in another way.")
+        topic, partition, offset = (batch.column(name)[0].as_py() for name in PLACE)
+        self.ends.add({(topic, partition): offset})
