@@ -165,7 +165,7 @@ def test_a_bad_message_and_nothing_else_is_left_out_or_kept(stage: Stage, said: 
     for options in ({"scan__bad_records": "skip"}, keeping):
         session, sink = stage.copied(stage.topics.bad, **options)
         session.wait()
-        assert session.jobs[0].progress().batches == 1
+        assert session.jobs[0].progress().batches <= 2  # the first one may end before the bad message
         assert session.jobs[0].progress().bad_records == 1
         assert stage.rows(sink) == stage.expected(said)
     partition, offset = stage.place()

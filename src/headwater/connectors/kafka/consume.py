@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -67,10 +68,13 @@ def fetching(ranges: Sequence[Range], client: Mapping[str, Any], schema: pa.Sche
     whose names are those of Spark's own reader."""
 
     def run(places: Batches) -> Batches:
-        for batch in places:
-            for place in batch.column(0).to_pylist():
-                with _no_search_for_cycles():
-                    yield from _fetched(ranges[place], client, schema)
+        try:
+            for batch in places:
+                for place in batch.column(0).to_pylist():
+                    with _no_search_for_cycles():
+                        yield from _fetched(ranges[place], client, schema)
+        finally:
+            deque(places, maxlen=0)  # Spark does not use a worker again that leaves input behind
 
     return run
 
