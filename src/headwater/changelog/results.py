@@ -41,7 +41,7 @@ class Result:
             return self._decimal_average(value, count)
         divisor = pc.if_else(some, count, pa.scalar(1, pa.int64()))
         quotient = pc.divide(value, divisor.cast(value.type))
-        return self._narrow(pc.if_else(some, quotient, pa.scalar(None, value.type)))
+        return self._narrow_average(pc.if_else(some, quotient, pa.scalar(None, value.type)))
 
     def _decimal_average(self, value: pa.Array, count: pa.Array) -> pa.Array:
         unit = Decimal(1).scaleb(-self.type.scale)
@@ -50,7 +50,15 @@ class Result:
             context.prec = 76
             for total, n in zip(value.to_pylist(), count.to_pylist(), strict=True):
                 answers.append((total / n).quantize(unit, ROUND_HALF_UP) if total is not None and n > 0 else None)
-        return self._narrow(pa.array(answers, pa.decimal256(76, self.type.scale)))
+        return self._narrow_average(pa.array(answers, pa.decimal256(76, self.type.scale)))
+
+    def _narrow_average(self, column: pa.Array) -> pa.Array:
+        """The average of values fits where they fit. It may not while rows are missing that others took back before
+        they came; for that moment it is NULL."""
+        try:
+            return column.cast(self.type)
+        except pa.ArrowInvalid:
+            return pa.array([value.as_py() if _fits(value, self.type) else None for value in column], self.type)
 
     def _narrow(self, column: pa.Array) -> pa.Array:
         try:
@@ -61,3 +69,11 @@ class Result:
                 detail=str(error),
                 hint=f"{self.function} has the type of its argument; cast the argument to a wider type.",
             ) from error
+
+
+def _fits(value: pa.Scalar, kind: pa.DataType) -> bool:
+    try:
+        value.cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
