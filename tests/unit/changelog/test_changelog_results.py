@@ -22,5 +22,5 @@ def test_an_average_that_does_not_fit_while_rows_are_missing_is_null() -> None:
 
 def test_a_sum_that_does_not_fit_is_told() -> None:
     numbers = {"s": pa.array([240], pa.int64()), "c": pa.array([2], pa.int64())}
-    with pytest.raises(JobError, match="The result of SUM does not fit into int8."):
+    with pytest.raises(JobError, match="The result of SUM does not fit into int8"):
         Result("s", pa.int8(), "SUM", "s", "c").compute(numbers, 1)
