@@ -8,7 +8,8 @@ import json
 import pytest
 from plan_tables import TABLES, plan
 
-from headwater.plan.signature import Signature, differences, fed_by, signature_of
+from headwater.plan.chance import keeps_tasks
+from headwater.plan.signature import Signature, dealt_by, differences, fed_by, signature_of
 from headwater.session import Session
 
 COUNTED = "INSERT INTO by_who SELECT who, COUNT(*) FROM ups WHERE n > 1 GROUP BY who"
@@ -98,3 +99,32 @@ def test_the_same_text_means_the_same_rows() -> None:
 
 def test_operators_are_named_by_their_place() -> None:
     assert [part.name for part in signature_of(plan(COUNTED)).operators] == ["1-normalize", "2-aggregate"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "kept"),
+    [
+        ("INSERT INTO plain SELECT UPPER(who), n FROM log_ WHERE n > 1", True),
+        ("INSERT INTO plain SELECT who, n FROM log_ UNION ALL SELECT who, n FROM log_ WHERE n > 1", True),
+        ("INSERT INTO by_who SELECT who, COUNT(*) FROM log_ GROUP BY who", False),
+        ("INSERT INTO by_id SELECT id, n FROM ups", True),
+        ("INSERT INTO by_who SELECT who, n FROM ups", False),
+    ],
+)
+def test_rows_stay_in_their_tasks_unless_they_are_brought_together(sql: str, kept: bool) -> None:
+    assert keeps_tasks(plan(sql)) is kept
+
+
+def test_what_deals_out_messages_is_told_without_values_of_properties() -> None:
+    session = Session()
+    options = (
+        "'properties.bootstrap.servers' = 'h:1', 'properties.sasl.jaas.config' = 'secret', 'scan.parallelism' = '3'"
+    )
+    session.check(
+        TABLES
+        + f"""
+CREATE TABLE dealt (n BIGINT) WITH ('connector' = 'kafka', 'topic' = 'd', 'format' = 'json', {options});"""
+    )
+    (only,) = session.check("INSERT INTO shown SELECT 'a', n FROM dealt")
+    listed = "'scan.parallelism' = '3', properties.bootstrap.servers, properties.sasl.jaas.config"
+    assert dealt_by(only) == f"dealt: {listed}"
