@@ -108,7 +108,7 @@ def test_operators_are_named_by_their_place() -> None:
         ("INSERT INTO plain SELECT who, n FROM log_ UNION ALL SELECT who, n FROM log_ WHERE n > 1", True),
         ("INSERT INTO by_who SELECT who, COUNT(*) FROM log_ GROUP BY who", False),
         ("INSERT INTO by_id SELECT id, n FROM ups", True),
-        ("INSERT INTO by_who SELECT who, n FROM ups", False),
+        ("INSERT INTO shown SELECT who, n FROM ups", False),
     ],
 )
 def test_rows_stay_in_their_tasks_unless_they_are_brought_together(sql: str, kept: bool) -> None:
