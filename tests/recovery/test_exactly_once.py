@@ -66,10 +66,9 @@ def test_every_row_is_there_once(broker: Broker, unique_topic: Callable[[str], s
                 WAYS[number % len(WAYS)](job)
                 number += 1
     assert checkpoint.last_commit() < BATCHES, "the job was done before it was killed often enough"
-    variables["rows"] = str(next(sizes))
+    variables["rows"] = str(ROWS)  # what is left may be written at once
     with running(script, tmp_path / "state", variables, tmp_path / "log") as job:
-        await_progress(job, checkpoint, lambda: job.poll() is not None or checkpoint.last_commit() >= BATCHES)
-        assert job.wait(120) == 0, (tmp_path / "log").read_text()
+        assert job.wait(240) == 0, (tmp_path / "log").read_text()
     assert _differences(kafka, topics["sink"]) == {}
     kafka.close()
 
