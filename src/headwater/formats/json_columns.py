@@ -12,6 +12,7 @@ object, and a line break inside a string is an error; so no object spans two mes
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -71,7 +72,11 @@ class _JsonReader:
         text = _lines(payloads)
         if text is None:
             return None
-        schema = pa.schema([(f.name, read_as(t)) for f, t in zip(self.wanted, types, strict=True)])
+        asked = [read_as(t) for t in types]
+        quoted = self._in_quotes(payloads[0].as_py(), types)
+        if any(quoted):
+            asked = [pa.string() if q else t for q, t in zip(quoted, asked, strict=True)]
+        schema = pa.schema([(f.name, t) for f, t in zip(self.wanted, asked, strict=True)])
         try:
             table = pj.read_json(
                 pa.BufferReader(text),
@@ -80,9 +85,36 @@ class _JsonReader:
             )
             if table.num_rows != len(payloads):
                 return None
-            return [typed(column.combine_chunks(), t) for column, t in zip(table.columns, types, strict=True)]
+            columns = [column.combine_chunks() for column in table.columns]
+            found = zip(columns, types, quoted, strict=True)
+            return [_unquoted(c, t) if q else typed(c, t) for c, t, q in found]
         except pa.ArrowInvalid:
             return None
+
+    def _in_quotes(self, message: bytes, types: Sequence[pa.DataType]) -> list[bool]:
+        """Which numbers stand in quotes. Many writers do that, and then in all their messages as in this one."""
+        try:
+            row = json.loads(message)
+        except (ValueError, RecursionError):
+            row = None
+        if not isinstance(row, dict):
+            return [False] * len(types)
+        return [_is_number(t) and isinstance(row.get(f.name), str) for f, t in zip(self.wanted, types, strict=True)]
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_float64(kind) or pa.types.is_decimal(kind))
+
+
+def _unquoted(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Numbers that stood in quotes, if they look as they would without."""
+    if pc.any(pc.invert(pc.match_substring_regex(column, _WHOLE if pa.types.is_integer(kind) else _NUMBER))).as_py():
+        raise pa.ArrowInvalid("A text that is more than a number.")
+    return typed(column.cast(kind), kind)
+
+
+_WHOLE = r"^-?(0|[1-9][0-9]{0,17})$"
+_NUMBER = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?$"
 
 
 def _lines(payloads: pa.Array) -> pa.Buffer | None:
