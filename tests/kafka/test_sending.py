@@ -13,7 +13,7 @@ from kafka_lab import Lab
 
 from headwater.connectors.kafka import native, produce
 from headwater.connectors.kafka.librdkafka import producer_settings
-from headwater.connectors.kafka.produce import TransactionSender
+from headwater.connectors.kafka.produce import TransactionSender, Trouble
 from headwater.testing.kafka import Record
 
 PARTITIONS = 3
@@ -26,7 +26,10 @@ def messages(**columns: Sequence[Any]) -> pa.RecordBatch:
 
 
 def sent(lab: Lab, topic: str, *batches: pa.RecordBatch, **properties: str) -> None:
-    settings = producer_settings({"bootstrap.servers": lab.kafka.bootstrap_servers, **properties})
+    settings = {
+        **producer_settings({"bootstrap.servers": lab.kafka.bootstrap_servers, **properties}),
+        "error_cb": Trouble(),
+    }
     producer = Producer({**settings, "transactional.id": uuid.uuid4().hex, "transaction.timeout.ms": 200_000})
     producer.init_transactions(30)
     producer.begin_transaction()
@@ -43,7 +46,10 @@ def received(lab: Lab, topic: str) -> list[Record]:
 
 
 def test_columns_are_possible_here() -> None:
-    assert native.is_available()
+    listener = Trouble()
+    producer = Producer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0, "error_cb": listener})
+    assert native.is_available(producer, listener)
+    assert not native.is_available(producer, Trouble())  # as if confluent-kafka kept something else there
 
 
 def test_nothing_and_null_are_two_things(lab: Lab) -> None:
@@ -71,7 +77,7 @@ def test_keys_lie_where_row_by_row_they_would(lab: Lab, monkeypatch: pytest.Monk
     keys = [b"key-%d" % i for i in range(100)]
     found = []
     for in_columns in (True, False):
-        monkeypatch.setattr(native, "is_available", lambda in_columns=in_columns: in_columns)
+        monkeypatch.setattr(native, "is_available", lambda *_, in_columns=in_columns: in_columns)
         topic = lab.topic("keys", PARTITIONS)
         sent(lab, topic, messages(key=keys, value=keys))
         found.append({record.key: record.partition for record in received(lab, topic)})

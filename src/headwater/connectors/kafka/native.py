@@ -57,11 +57,14 @@ def _library() -> ctypes.CDLL:
     return found
 
 
-@cache
-def is_available() -> bool:
+def is_available(producer: Producer, error_cb: object) -> bool:
+    """Whether this producer, which tells its errors to `error_cb`, can be reached past confluent-kafka: that has to keep
+    the C client and the listener at the beginning of its object, and to be linked as in its own packages."""
+    if type(producer).__basicsize__ < object.__basicsize__ + 2 * ctypes.sizeof(ctypes.c_void_p):
+        return False
     try:
-        return _library() is not None
-    except (AttributeError, OSError):  # linked in another way than in confluent-kafka's own packages
+        return _library() is not None and _member(producer, 1) == id(error_cb)
+    except (AttributeError, OSError):
         return False
 
 
@@ -71,7 +74,7 @@ class Topic:
     def __init__(self, producer: Producer, name: str) -> None:
         """Before its partitions are known, messages for one of them would never leave."""
         producer.list_topics(name, timeout=_ANSWER_SECONDS)
-        self._handle = _library().rd_kafka_topic_new(_client(producer), name.encode(), None)
+        self._handle = _library().rd_kafka_topic_new(_member(producer, 0), name.encode(), None)
 
     def send(self, batch: pa.RecordBatch) -> None:
         """Hand over `value`, `key` and `partition`, of which the last two may be missing. The client must have room for
@@ -95,9 +98,11 @@ class Topic:
         _library().rd_kafka_topic_destroy(self._handle)
 
 
-def _client(producer: Producer) -> int | None:
-    """The C client: the first thing that confluent-kafka keeps in its object."""
-    return ctypes.c_void_p.from_address(id(producer) + object.__basicsize__).value
+def _member(producer: Producer, place: int) -> int | None:
+    """A pointer in confluent-kafka's object: 0 the C client, 1 the listener."""
+    return ctypes.c_void_p.from_address(
+        id(producer) + object.__basicsize__ + place * ctypes.sizeof(ctypes.c_void_p)
+    ).value
 
 
 def _places(column: pa.Array) -> tuple[Addresses, Addresses]:

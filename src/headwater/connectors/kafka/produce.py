@@ -113,10 +113,12 @@ def produce(producer: Producer, topic: str, batch: pa.RecordBatch) -> int:
 
 class TransactionSender:
     """Sends messages in columns, if they have neither headers nor times of their own. Only for transactions: of a
-    message that fails later on, the client then tells nobody but whoever commits. `client` are its settings."""
+    message that fails later on, the client then tells nobody but whoever commits. `client` are its settings, with its
+    `error_cb`."""
 
     def __init__(self, producer: Producer, client: Mapping[str, Any]) -> None:
         self._producer = producer
+        self._in_columns = native.is_available(producer, client["error_cb"])
         self._most = min(BYTES_AT_ONCE, int(client["queue.buffering.max.kbytes"]) * 1024 // 3)
         self._last = pa.RecordBatch.from_pydict({})
         self._topics: dict[str, native.Topic] = {}
@@ -124,7 +126,7 @@ class TransactionSender:
     def send(self, topic: str, batch: pa.RecordBatch) -> int:
         """As `produce`."""
         names = batch.schema.names
-        if {"headers", "timestamp"} & set(names) or not native.is_available():
+        if {"headers", "timestamp"} & set(names) or not self._in_columns:
             return produce(self._producer, topic, batch)
         if "topic" not in names:
             self._send_columns(topic, batch)

@@ -73,7 +73,7 @@ class Writer:
         self._trouble = Trouble()
         common = {**job.client, "error_cb": self._trouble}
         self._producer = Producer({**common, "transactional.id": job.transactional_id(number)})
-        self._sender = TransactionSender(self._producer, job.client)
+        self._sender = TransactionSender(self._producer, common)
         reader = {k: v for k, v in common.items() if k not in _PRODUCER_ONLY}
         self._marks = Consumer(
             {**reader, "group.id": job.group(number), "isolation.level": "read_committed", "enable.auto.commit": False}
