@@ -58,7 +58,7 @@ def _library() -> ctypes.CDLL:
 
 
 def is_available(producer: Producer, error_cb: object) -> bool:
-    """Whether this producer, which tells its errors to `error_cb`, can be reached past confluent-kafka: that has to keep
+    """Whether this producer, which tells its errors to `error_cb`, can be reached past confluent-kafka: that must keep
     the C client and the listener at the beginning of its object, and to be linked as in its own packages."""
     if type(producer).__basicsize__ < object.__basicsize__ + 2 * ctypes.sizeof(ctypes.c_void_p):
         return False
