@@ -23,7 +23,7 @@ from side import Side
 from stage import Sides, in_turn, staged
 
 ROWS = 2_000_000
-FORMATS = ("json", "csv", "avro")
+FORMATS = ("json", "csv", "avro", "debezium-json")
 PAGE = Path(__file__).with_name("FORMATS.md")
 INPUT = "payments"
 DEAD_LETTERS = {"scan.bad-records": "dead-letter", "scan.dead-letter.topic": "dead-letters"}

@@ -113,3 +113,43 @@ def test_a_table_that_is_read_twice_takes_the_other_way(lab: Lab, attempts: list
     copy.run("INSERT INTO s SELECT who, n FROM t WHERE n < 10 UNION ALL SELECT who, n FROM t WHERE n >= 10;")
     assert attempts == []
     assert sorted(copy.numbers()) == [*range(30), 100, 101, 102]
+
+
+CHANGES = {
+    "debezium-json": (
+        b'{"before":null,"after":{"who":"a","n":%d},"op":"c"}',
+        b'{"before":{"who":"a","n":%d},"after":{"who":"b","n":%d},"op":"u"}',
+        b'{"before":{"who":"b","n":%d},"after":null,"op":"d"}',
+        b'{"after":{"who":"a","n":1},"op":"unknown"}',
+    ),
+    "canal-json": (
+        b'{"data":[{"who":"a","n":"%d"}],"type":"INSERT"}',
+        b'{"data":[{"who":"b","n":"%d"}],"old":[{"who":"a","n":"%d"}],"type":"UPDATE"}',
+        b'{"data":[{"who":"b","n":"%d"}],"type":"DELETE"}',
+        b'{"data":[{"who":"b","n":"1"}],"type":"UPDATE","old":null}',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("bad", [False, True], ids=["good", "bad"])
+def test_changes_add_up(lab: Lab, attempts: list[bool], name: str, bad: bool) -> None:
+    """Of 10 rows 6 move to another group, of which 2 go."""
+    inserted, moved, gone, senseless = CHANGES[name]
+    messages = [inserted % n for n in range(10)]
+    messages += [moved % (n, n) for n in range(6)] + [gone % n for n in range(2)] + ([senseless] if bad else [])
+    topic, sink = lab.topic("changes"), lab.topic("groups")
+    lab.kafka.produce(Record(topic, None, value, 0) for value in [*messages, None])
+    session = lab.session()
+    bounds = {"scan__startup__mode": "earliest-offset", "scan__bounded__mode": "latest-offset"}
+    read = lab.ddl("t", "who STRING, n BIGINT", topic=topic, format=name, scan__bad_records="skip", **bounds)
+    counts = "who STRING, c BIGINT, s BIGINT, PRIMARY KEY (who) NOT ENFORCED"
+    session.sql(
+        read + lab.ddl("s", counts, connector="upsert-kafka", topic=sink)
+        + "INSERT INTO s SELECT LOWER(who), COUNT(*), SUM(n) FROM t GROUP BY LOWER(who);"
+    )  # fmt: skip
+    session.wait()
+    assert attempts == [True]
+    assert session.jobs[0].progress().bad_records == bad
+    found = {row["who"]: (row["c"], row["s"]) for row in lab.values(sink)}
+    assert found == {"a": (4, 6 + 7 + 8 + 9), "b": (4, 2 + 3 + 4 + 5)}

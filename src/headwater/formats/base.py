@@ -8,7 +8,7 @@ columns of ordinary messages at once, many times faster, and leave the rest to t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -88,6 +88,7 @@ class Decoder:
              `columns` are then over one element of it, named `change_name(alias)`
     metadata one per wanted key of a changelog format, over the alias
     reader   a faster way for ordinary payloads. None: there is none for these fields
+    over     where a message holds changes: the decoder over columns of these names, which `reader` has read
     """
 
     parsed: str
@@ -100,10 +101,12 @@ class Decoder:
     changes: str | None = None
     metadata: tuple[str, ...] = ()
     reader: ColumnReader | None = None
+    over: Callable[[Sequence[str]], Decoder] | None = None
 
     def steps(self, alias: str) -> tuple[tuple[str, str], ...]:
-        """Names and what they stand for, in the order in which they are computed; `parsed` is the alias."""
-        return (*self.before, (alias, self.parsed), *self.after)
+        """Names and what they stand for, in the order in which they are computed; `parsed` is the alias, if there is
+        anything to parse."""
+        return (*self.before, *([(alias, self.parsed)] if self.parsed else []), *self.after)
 
     def whole(self, alias: str, body: str) -> str:
         """`body`, which is over those names, as one expression over the payload. It is never compiled, so it is for

@@ -135,29 +135,41 @@ class JsonChangelog(ChangelogFormat):
         read = [FormatField(around, row_of(inside)), *beside] if around else inside
         inner = json_decoder(payload, alias, read, options, self.leaves(options))
         names = {f.name: f"{alias}_part{i}" for i, f in enumerate(read)}
-        parts = tuple((names[f.name], once(sql)) for f, sql in zip(read, inner.columns, strict=True))
         sql_of = {f.name: field(names[around], f.name) if around else names[f.name] for f in inside}
         envelope = Envelope(sql_of, row, f"{alias}_text", f"{alias}_told")
-        meaning = self.meaning(envelope, options)
-        if around:  # Kafka Connect writes a deletion that a compacted topic needs as an empty envelope
-            there = f"map_contains_key(from_json({envelope.text}, 'MAP<STRING, STRING>'), {text(around)})"
-            empty = f"coalesce({names[around]} IS NULL AND {inner.error or 'NULL'} IS NULL AND {there}, false)"
-            meaning = replace(meaning, other=f"{meaning.other} OR {empty}")
-        told = ((envelope.told, once(meaning.told)),) if meaning.told else ()
         sql_of |= {f.name: names[f.name] for f in beside}
-        problem = (f"{alias}_problem", once(f"IF({meaning.other}, NULL, {_first(inner.error, meaning.problem)})"))
-        skip = f"({inner.skip}) OR ({meaning.other})"
         ignore = bool(options["ignore-parse-errors"])
-        return Decoder(
-            parsed=inner.parsed,
-            columns=tuple(f"{change_name(alias)}.row.{name(w)}" for w in wanted),
-            error=None if ignore else problem[0],
-            skip=f"{skip} OR {problem[0]} IS NOT NULL" if ignore else skip,
-            before=inner.before,
-            after=(*inner.after, *parts, *told, problem),
-            changes=meaning.changes,
-            metadata=tuple(m.read(sql_of.get(m.source.name, "CAST(NULL AS STRING)")) for m in chosen),
-        )
+
+        def finished(inner: Decoder) -> Decoder:
+            """From the envelope's fields to changes, whoever has read them."""
+            meaning = self.meaning(envelope, options)
+            if around:  # Kafka Connect writes a deletion that a compacted topic needs as an empty envelope
+                there = f"map_contains_key(from_json({envelope.text}, 'MAP<STRING, STRING>'), {text(around)})"
+                empty = f"coalesce({names[around]} IS NULL AND {inner.error or 'NULL'} IS NULL AND {there}, false)"
+                meaning = replace(meaning, other=f"{meaning.other} OR {empty}")
+            parts = tuple((names[f.name], once(sql)) for f, sql in zip(read, inner.columns, strict=True))
+            told = ((envelope.told, once(meaning.told)),) if meaning.told else ()
+            problem = (f"{alias}_problem", once(f"IF({meaning.other}, NULL, {_first(inner.error, meaning.problem)})"))
+            skip = f"({inner.skip or 'false'}) OR ({meaning.other})"
+            return Decoder(
+                parsed=inner.parsed,
+                columns=tuple(f"{change_name(alias)}.row.{name(w)}" for w in wanted),
+                error=None if ignore else problem[0],
+                skip=f"{skip} OR {problem[0]} IS NOT NULL" if ignore else skip,
+                before=inner.before,
+                after=(*inner.after, *parts, *told, problem),
+                changes=meaning.changes,
+                metadata=tuple(m.read(sql_of.get(m.source.name, "CAST(NULL AS STRING)")) for m in chosen),
+            )
+
+        reader = inner.reader
+        if reader is None:
+            return finished(inner)
+
+        def over(columns: Sequence[str]) -> Decoder:
+            return finished(Decoder("", reader.columns(columns), error=reader.error(columns), before=inner.before))
+
+        return replace(finished(inner), reader=reader, over=over)
 
     def change_encoder(
         self,

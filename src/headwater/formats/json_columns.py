@@ -12,6 +12,7 @@ object, and a line break inside a string is an error; so no object spans two mes
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,49 +23,55 @@ import pyarrow.json as pj
 
 from headwater.formats.base import ColumnReader, FormatField
 from headwater.formats.columns import as_text, joined, read_as, typed
-from headwater.formats.json_leaves import FAST, Leaves, misread, rows_opened, shown
+from headwater.formats.json_leaves import Leaves, misread, rows_opened, shown
 from headwater.formats.sqltext import name
-from headwater.sql.types import SqlType
+from headwater.sql.types import Field, SqlType
 
 __all__ = ["json_reader"]
 
 # Read by Arrow as by Spark. Missing on purpose: FLOAT is rounded in two steps, BYTES are other texts.
-_TEXTS = {"CHAR", "VARCHAR", "STRING", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ"}
-_SCALARS = _TEXTS | {"BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "DOUBLE", "DECIMAL"}
-_CHECKED = {"DOUBLE", "DECIMAL", "TIMESTAMP"}  # by `typed`, which does not look into rows and arrays
+_LEAVES = frozenset({"STRING", "BOOLEAN", "SMALLINT", "INT", "BIGINT", "DOUBLE", "TIMESTAMP_NTZ"})
 _DEEPEST = 1000  # Spark's parser goes no deeper, and Arrow's would go on until its stack ends
+_LOOKED_AT = 3
+_WHOLE = r"^-?(0|[1-9][0-9]{0,17})$"
+_NUMBER = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?$"
+
+Seen = dict[tuple[SqlType, str], type]
+"""Of which type values stood in messages: field of a ROW, or '' in an ARRAY → str or int."""
 
 
 def json_reader(wanted: Sequence[FormatField], leaves: Leaves, *, may_fail: bool) -> ColumnReader | None:
     """`may_fail`: a field that cannot be converted is an error, not NULL."""
-    if leaves is not FAST or not all(_readable(f.type) for f in wanted):
+    if not all(_readable(f.type, leaves) for f in wanted):
         return None
-    return _JsonReader(tuple(wanted), may_fail)
+    return _JsonReader(tuple(wanted), leaves, may_fail)
 
 
-def _readable(kind: SqlType, nested: bool = False) -> bool:
+def _readable(kind: SqlType, leaves: Leaves) -> bool:
     if kind.name == "ROW":
-        return bool(kind.fields) and all(_readable(f.type, True) for f in kind.fields)
+        return bool(kind.fields) and all(_readable(f.type, leaves) for f in kind.fields)
     if kind.name == "ARRAY":
-        return kind.element is not None and _readable(kind.element, True)
-    return kind.name in _SCALARS and not (nested and kind.name in _CHECKED)
+        return kind.element is not None and _readable(kind.element, leaves)
+    raw = leaves.schema(kind)
+    return raw in _LEAVES or raw.startswith("DECIMAL")
 
 
 @dataclass(frozen=True)
 class _JsonReader:
     wanted: tuple[FormatField, ...]
+    leaves: Leaves
     may_fail: bool
 
     @property
     def types(self) -> tuple[str, ...]:
-        return tuple(FAST.schema(f.type) for f in self.wanted)
+        return tuple(self.leaves.schema(f.type) for f in self.wanted)
 
     def columns(self, names: Sequence[str]) -> tuple[str, ...]:
-        return tuple(FAST.convert(name(n), f.type) for n, f in zip(names, self.wanted, strict=True))
+        return tuple(self.leaves.convert(name(n), f.type) for n, f in zip(names, self.wanted, strict=True))
 
     def error(self, names: Sequence[str]) -> str | None:
-        leaves = [leaf for n, f in zip(names, self.wanted, strict=True) for leaf in rows_opened(f, name(n))]
-        broken = [(FAST.broken(raw, f.type), misread(f, shown(raw, f.type))) for f, raw in leaves]
+        opened = [leaf for n, f in zip(names, self.wanted, strict=True) for leaf in rows_opened(f, name(n))]
+        broken = [(self.leaves.broken(raw, f.type), misread(f, shown(raw, f.type))) for f, raw in opened]
         cases = [f"WHEN {condition} THEN {sentence}" for condition, sentence in broken if condition]
         return f"CASE {' '.join(cases)} END" if cases and self.may_fail else None
 
@@ -72,34 +79,81 @@ class _JsonReader:
         text = _lines(payloads)
         if text is None:
             return None
-        asked = [read_as(t) for t in types]
-        quoted = self._in_quotes(payloads[0].as_py(), types)
-        if any(quoted):
-            asked = [pa.string() if q else t for q, t in zip(quoted, asked, strict=True)]
-        schema = pa.schema([(f.name, t) for f, t in zip(self.wanted, asked, strict=True)])
+        message, wanted = _row_of(self.wanted), pa.struct(list(zip((f.name for f in self.wanted), types, strict=True)))
+        asked = _asked(message, wanted, _seen_in(payloads[:_LOOKED_AT].to_pylist(), message))
         try:
             table = pj.read_json(
                 pa.BufferReader(text),
                 pj.ReadOptions(use_threads=False, block_size=text.size + 1),
-                pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+                pj.ParseOptions(explicit_schema=pa.schema(list(asked)), unexpected_field_behavior="ignore"),
             )
             if table.num_rows != len(payloads):
                 return None
-            columns = [column.combine_chunks() for column in table.columns]
-            found = zip(columns, types, quoted, strict=True)
-            return [_unquoted(c, t) if q else typed(c, t) for c, t, q in found]
+            found = zip(table.columns, asked, types, strict=True)
+            return [_converted(column.combine_chunks(), was.type, t) for column, was, t in found]
         except pa.ArrowInvalid:
             return None
 
-    def _in_quotes(self, message: bytes, types: Sequence[pa.DataType]) -> list[bool]:
-        """Which numbers stand in quotes. Many writers do that, and then in all their messages as in this one."""
-        try:
-            row = json.loads(message)
-        except (ValueError, RecursionError):
-            row = None
-        if not isinstance(row, dict):
-            return [False] * len(types)
-        return [_is_number(t) and isinstance(row.get(f.name), str) for f, t in zip(self.wanted, types, strict=True)]
+
+def _row_of(fields: Sequence[FormatField]) -> SqlType:
+    return SqlType("ROW", fields=tuple(Field(f.name, f.type) for f in fields))
+
+
+def _seen_in(messages: Sequence[bytes], message: SqlType) -> Seen:
+    """Many writers put numbers in quotes, or days and moments without, and then in all their messages alike: the first
+    ones tell. Rows of one type are written alike wherever they are in a message."""
+    seen: Seen = {}
+    for payload in messages:
+        with contextlib.suppress(ValueError, RecursionError):
+            _look_at(json.loads(payload), message, seen)
+    return seen
+
+
+def _look_at(value: object, kind: SqlType, seen: Seen) -> None:
+    if kind.name == "ROW" and isinstance(value, dict):
+        for f in kind.fields:
+            _note(value.get(f.name), f.type, (kind, f.name), seen)
+    elif kind.name == "ARRAY" and isinstance(value, list) and kind.element is not None:
+        for element in value[:_LOOKED_AT]:
+            _note(element, kind.element, (kind, ""), seen)
+
+
+def _note(value: object, kind: SqlType, place: tuple[SqlType, str], seen: Seen) -> None:
+    if kind.is_nested:
+        _look_at(value, kind, seen)
+    elif type(value) in (str, int):
+        seen.setdefault(place, type(value))
+
+
+def _asked(kind: SqlType, wanted: pa.DataType, seen: Seen, place: tuple[SqlType, str] | None = None) -> pa.DataType:
+    """What Arrow's reader is asked for, for `_converted` to finish."""
+    if pa.types.is_struct(wanted):
+        return pa.struct(
+            [(f.name, _asked(f.type, wanted.field(f.name).type, seen, (kind, f.name))) for f in kind.fields]
+        )
+    if pa.types.is_list(wanted) and kind.element is not None:
+        return pa.list_(_asked(kind.element, wanted.value_type, seen, (kind, "")))
+    was = seen.get(place) if place is not None else None
+    if was is str and _is_number(wanted):
+        return pa.string()
+    if was is int and pa.types.is_string(wanted) and not kind.is_string:
+        return pa.int64()
+    return read_as(wanted)
+
+
+def _converted(column: pa.Array, asked: pa.DataType, wanted: pa.DataType) -> pa.Array:
+    if pa.types.is_struct(wanted):
+        names = [f.name for f in wanted]
+        inner = [_converted(column.field(n), asked.field(n).type, wanted.field(n).type) for n in names]
+        return pa.StructArray.from_arrays(inner, fields=list(wanted), mask=column.is_null())
+    if pa.types.is_list(wanted):
+        values = _converted(column.values, asked.value_type, wanted.value_type)
+        return pa.ListArray.from_arrays(column.offsets, values, type=wanted, mask=column.is_null())
+    if pa.types.is_string(asked) and _is_number(wanted):
+        return _unquoted(column, wanted)
+    if pa.types.is_int64(asked) and pa.types.is_string(wanted):
+        return column.cast(wanted)
+    return typed(column, wanted)
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -111,10 +165,6 @@ def _unquoted(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if pc.any(pc.invert(pc.match_substring_regex(column, _WHOLE if pa.types.is_integer(kind) else _NUMBER))).as_py():
         raise pa.ArrowInvalid("A text that is more than a number.")
     return typed(column.cast(kind), kind)
-
-
-_WHOLE = r"^-?(0|[1-9][0-9]{0,17})$"
-_NUMBER = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?$"
 
 
 def _lines(payloads: pa.Array) -> pa.Buffer | None:

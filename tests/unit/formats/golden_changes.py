@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+from column_reading import arrow_types
 from golden_rows import expected, literal, shown
 from pyspark.sql import SparkSession
 
 from headwater.changelog.kinds import SHORT_NAMES
-from headwater.formats.base import ChangelogFormat, FormatField, all_formats, change_name
+from headwater.formats.base import ChangelogFormat, Decoder, FormatField, all_formats, change_name
 from headwater.options.reading import parse_options
 from headwater.sql.dialect import parse_type
 from headwater.sql.types import Field, SqlType
@@ -90,8 +92,37 @@ def read(spark: SparkSession, case: Changes, messages: Sequence[bytes], wanted: 
     names = list(wanted) or [f.name for f in case.fields]
     decoder = case.reader.change_decoder("value", "p", case.fields, names, case.metadata, case.options)
     values = ", ".join(f"({i}, X'{m.hex()}')" for i, m in enumerate(messages))
-    source = f"VALUES {values} AS t(i, value)"
-    for alias, sql in (*decoder.before, ("p", decoder.parsed), *decoder.after):
+    return _answers(spark, case, decoder, f"VALUES {values} AS t(i, value)", names, len(messages))
+
+
+def read_in_columns(spark: SparkSession, case: Changes, messages: Sequence[bytes]) -> dict[bytes, Any]:
+    """As `read`, of messages that the reader of columns takes, each on its own."""
+    names = [f.name for f in case.fields]
+    decoder = case.reader.change_decoder("value", "p", case.fields, names, case.metadata, case.options)
+    reader = decoder.reader
+    if reader is None:
+        return {}
+    assert decoder.over is not None
+    labels = [f"r{i}" for i in range(len(reader.types))]
+    types = arrow_types(reader)
+    taken = [(m, columns) for m in messages if (columns := reader.read(pa.array([m], pa.binary()), types)) is not None]
+    if not taken:
+        return {}
+    parts = [
+        pa.table([pa.array([i], pa.int32()), pa.array([m], pa.binary()), *columns], names=["i", "value", *labels])
+        for i, (m, columns) in enumerate(taken)
+    ]
+    schema = ", ".join(["i INT", "value BINARY", *(f"{n} {t}" for n, t in zip(labels, reader.types, strict=True))])
+    spark.createDataFrame(pa.concat_tables(parts), schema).createOrReplaceTempView("taken")
+    answers = _answers(spark, case, decoder.over(labels), "taken", names, len(taken))
+    return {message: answer for (message, _), answer in zip(taken, answers, strict=True)}
+
+
+def _answers(
+    spark: SparkSession, case: Changes, decoder: Decoder, source: str, names: Sequence[str], count: int
+) -> list[Any]:
+    """`source` has the messages as `value`, numbered by `i`."""
+    for alias, sql in decoder.steps("p"):
         source = f"(SELECT *, {sql} AS {alias} FROM {source})"
     error = f"IF({decoder.skip}, NULL, {decoder.error or 'CAST(NULL AS STRING)'})"
     source = f"(SELECT *, {error} AS error, {decoder.skip} AS skip FROM {source})"
@@ -101,7 +132,7 @@ def read(spark: SparkSession, case: Changes, messages: Sequence[bytes], wanted: 
         f"SELECT i, error, {one}.kind AS kind, {columns} FROM {source} "
         f"LATERAL VIEW OUTER posexplode(IF({good}, {decoder.changes}, NULL)) x AS position, {one} ORDER BY i, position"
     )
-    answers: list[Any] = [[] for _ in messages]
+    answers: list[Any] = [[] for _ in range(count)]
     kinds = [f.type for f in case.row.fields if f.name in names or f.name in case.metadata]
     for row in spark.sql(query).collect():
         if row.error is not None:

@@ -51,10 +51,6 @@ class BadRecords:
 
         return watch
 
-    def none_seen(self, columns: Sequence[str]) -> None:
-        """None of a batch's messages is bad for these columns."""
-        self._seen[tuple(columns)] = []
-
     def count(self) -> int | None:
         """How many there were in the batch. None if that is not known: Spark left out a whole count, or the table was
         read for several sets of columns, which may have found the same message."""

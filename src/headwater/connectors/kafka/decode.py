@@ -17,7 +17,7 @@ from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, POSITION
 from headwater.connectors.kafka.ingest import Messages, Treatment, field_names, ingest, is_read
 from headwater.connectors.kafka.layout import message_layout
 from headwater.connectors.kafka.sides import Side, payload_of, present_payloads, used_sides
-from headwater.formats.base import ChangelogFormat, Decoder, change_name, part_name
+from headwater.formats.base import ChangelogFormat, ColumnReader, Decoder, change_name, part_name
 from headwater.markers import BAD_RECORD
 from headwater.plan.expression import Expr
 from headwater.sql.functions.casts import convert
@@ -29,9 +29,12 @@ __all__ = [
     "bad_messages",
     "behind_metadata",
     "decode",
+    "decoded",
     "decoded_name",
+    "needed",
     "reads_in_workers",
     "selected",
+    "with_topic",
 ]
 
 PROBLEM = "__problem"
@@ -69,35 +72,30 @@ def decode(messages: Messages, table: Table, columns: Sequence[str], watch: Watc
     with `watch` is left out. Many messages go through `ingest` first, which changes nothing but the time it takes."""
     upserts, sides = table.connector.reads_upserts, used_sides(table, columns)
     late = upserts and (watch is not None or any(side.side.options.get("ignore-parse-errors") for side in sides))
-    readers = {side.payload: reader for side in sides if (reader := side.decoder.reader) is not None}
+    readers = {side.payload: reader for side in sides if (reader := _reader_of_rows(side)) is not None}
     present = present_payloads(table)
     payloads = {"key", "value"} if upserts else {*present, *(side.payload for side in sides)}
     keyed = upserts and not late
-    treatment = Treatment(_needed(messages.frame, table, columns, payloads), present, keyed, keeps_payloads=upserts)
+    treatment = Treatment(
+        needed(messages.frame.columns, table, columns, payloads), present, keyed, keeps_payloads=upserts
+    )
     if messages.many and (readers or keyed):
-        raw = _with_topic(ingest(messages, readers, treatment), table)
+        raw = with_topic(ingest(messages, readers, treatment), table)
     elif keyed:
-        raw = _with_topic(ingest(messages, {}, treatment), table)
+        raw = with_topic(ingest(messages, {}, treatment), table)
     else:
         raw = messages.frame
         for payload in present:
             raw = raw.where(f"{payload} IS NOT NULL")
     for side in sides:
-        raw = _decoded(raw, side, watch)
+        raw = decoded(raw, side, watch)
     if late:  # a message that gives no row supersedes none
         raw = ingest(Messages(raw), {}, Treatment(raw.columns, (), keyed=True, keeps_payloads=True))
-    items = selected(table, columns)
-    if upserts:
-        items.append(f"CAST(IF(value IS NULL, {DELETE}, {INSERT}) AS TINYINT) AS {KIND}")
-    if _holds_changes(table):
-        items += [KIND, POSITION]
-    if upserts or _holds_changes(table):
-        items += [f"timestamp AS {ORDER}", f"{_place(table)} AS {PARTITION}", f"offset AS {OFFSET}"]
-    return raw.selectExpr(*items)
+    return raw.selectExpr(*selected(table, columns))
 
 
 def selected(table: Table, columns: Sequence[str]) -> list[str]:
-    """The wanted columns, over those of the messages and of their decoded sides."""
+    """What `decode` answers, over the columns of the messages and of their decoded sides."""
     metadata = {c.name: c for c in table.metadata_columns}
     items = []
     for name in columns:
@@ -106,6 +104,12 @@ def selected(table: Table, columns: Sequence[str]) -> list[str]:
         else:
             sql = _quoted(decoded_name(payload_of(name, table), name))
         items.append(f"{sql} AS {_quoted(name)}")
+    if table.connector.reads_upserts:
+        items.append(f"CAST(IF(value IS NULL, {DELETE}, {INSERT}) AS TINYINT) AS {KIND}")
+    if _holds_changes(table):
+        items += [KIND, POSITION]
+    if table.connector.reads_upserts or _holds_changes(table):
+        items += [f"timestamp AS {ORDER}", f"{_place(table)} AS {PARTITION}", f"offset AS {OFFSET}"]
     return items
 
 
@@ -121,7 +125,11 @@ def behind_metadata(table: Table, columns: Sequence[str]) -> set[str]:
 
 def reads_in_workers(table: Table, columns: Sequence[str]) -> bool:
     """Whether `decode` has many messages fetched where they are decoded."""
-    return any(side.decoder.reader is not None for side in used_sides(table, columns))
+    return any(_reader_of_rows(side) is not None for side in used_sides(table, columns))
+
+
+def _reader_of_rows(side: Side) -> ColumnReader | None:
+    return side.decoder.reader if side.decoder.changes is None else None
 
 
 def bad_messages(raw: DataFrame, table: Table, columns: Sequence[str]) -> DataFrame:
@@ -161,7 +169,7 @@ def _place(table: Table) -> str:
     return "partition" if len(table.options.strings("topic")) == 1 else "xxhash64(topic, partition)"
 
 
-def _needed(raw: DataFrame, table: Table, columns: Sequence[str], payloads: set[str]) -> list[str]:
+def needed(available: Sequence[str], table: Table, columns: Sequence[str], payloads: set[str]) -> list[str]:
     """The columns of Spark's source that are used later: Python should see nothing else. A bad message is named by its
     place; changes are ordered by time, too."""
     names = {"partition", "offset", *payloads}
@@ -170,18 +178,18 @@ def _needed(raw: DataFrame, table: Table, columns: Sequence[str], payloads: set[
     names |= behind_metadata(table, columns)
     if len(table.options.strings("topic")) != 1:
         names.add("topic")
-    return [name for name in raw.columns if name in names]
+    return [name for name in available if name in names]
 
 
-def _with_topic(messages: DataFrame, table: Table) -> DataFrame:
+def with_topic(messages: DataFrame, table: Table) -> DataFrame:
     if "topic" in messages.columns:
         return messages
     return messages.selectExpr("*", f"{_literal(table.options.strings('topic')[0])} AS topic")
 
 
-def _decoded(raw: DataFrame, side: Side, watch: Watch | None) -> DataFrame:
-    """`raw` with the columns of one side under `__key_<column>` or `__value_<column>`."""
-    payload, decoder = side.payload, side.decoder
+def decoded(raw: DataFrame, side: Side, watch: Watch | None, over: Decoder | None = None) -> DataFrame:
+    """`raw` with the columns of one side under their `decoded_name`. `over`: what it takes, if all are read already."""
+    payload, decoder = side.payload, over or side.decoder
     if is_read(payload) in raw.columns:
         parsed, decoder = _with_rest(raw, decoder, payload)
     else:

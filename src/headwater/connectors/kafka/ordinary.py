@@ -20,11 +20,12 @@ from pyspark.sql.types import StructType
 
 from headwater.catalog.tables import Table
 from headwater.connectors.kafka.admin import Offsets
-from headwater.connectors.kafka.decode import behind_metadata, decoded_name, selected
+from headwater.connectors.kafka.decode import Watch, behind_metadata, decoded, needed, selected, with_topic
 from headwater.connectors.kafka.ingest import Batches, Fetch, Read, complete, fetched
 from headwater.connectors.kafka.metadata import MESSAGE_WITH_HEADERS
 from headwater.connectors.kafka.sides import Side, present_payloads, used_sides
 from headwater.errors import UnusualMessagesError
+from headwater.formats.base import Decoder
 from headwater.runtime.keyed import in_worker
 
 __all__ = ["Ends", "ordinary_rows"]
@@ -33,30 +34,37 @@ PLACE = ("topic", "partition", "offset")
 
 
 def ordinary_rows(
-    spark: SparkSession, fetch: Fetch, table: Table, columns: Sequence[str], ends: Ends | None
+    spark: SparkSession, fetch: Fetch, table: Table, columns: Sequence[str], ends: Ends | None, watch: Watch | None
 ) -> DataFrame | None:
-    """The wanted columns; None if it takes more than readers to get them. Before an unusual message rows end, as `ends`
-    then knows; without that there is an UnusualMessagesError."""
+    """As `decode`; None if it takes more than readers to read the messages. Before an unusual message rows end, as
+    `ends` then knows; without that there is an UnusualMessagesError."""
     sides = used_sides(table, columns)
     reads = [read for side in sides if (read := _read(side)) is not None]
     if len(reads) < len(sides):
         return None
-    kept, present = behind_metadata(table, columns), present_payloads(table)
-    message = _message()
-    needed = {*kept, *present, *(read.payload for read in reads), *PLACE}
+    present, message = present_payloads(table), _message()
+    kept = _kept(message.names, table, columns, sides)
+    fetched_too = {*kept, *present, *(read.payload for read in reads), *PLACE}
     output = StructType([f for f in message if f.name in kept])
     for read in reads:
         for name, kind in zip(read.names, read.types, strict=True):
             output.add(name, kind)
-    places, fetching = fetched(fetch, spark, StructType([f for f in message if f.name in needed]))
+    places, fetching = fetched(fetch, spark, StructType([f for f in message if f.name in fetched_too]))
     step = _Ordinary(tuple(reads), present, to_arrow_schema(output), ends.seen if ends is not None else None)
     rows = places.mapInArrow(in_worker(lambda batches: step(fetching(batches))), output)
-    decoded = [
-        f"{sql} AS `{decoded_name(side.payload, name)}`"
-        for side, read in zip(sides, reads, strict=True)
-        for name, sql in zip(side.wanted, read.reader.columns(read.names), strict=True)
-    ]
-    return rows.selectExpr(*sorted(kept), *decoded).selectExpr(*selected(table, columns))
+    if any(map(_holds_changes, sides)):
+        rows = with_topic(rows, table)
+    for side, read in zip(sides, reads, strict=True):
+        over = side.decoder.over(read.names) if side.decoder.over else Decoder("", read.reader.columns(read.names))
+        rows = decoded(rows, side, watch, over)
+    return rows.selectExpr(*selected(table, columns))
+
+
+def _kept(available: Sequence[str], table: Table, columns: Sequence[str], sides: Sequence[Side]) -> set[str]:
+    """Which columns of the messages rows need, besides what is read of them. Where changes are, a message that was read
+    may still make no sense, and has to be told of."""
+    changes = {side.payload for side in sides if _holds_changes(side)}
+    return set(needed(available, table, columns, changes)) if changes else behind_metadata(table, columns)
 
 
 @cache
@@ -67,10 +75,14 @@ def _message() -> StructType:
 def _read(side: Side) -> Read | None:
     """How a side is read, if a reader can do all of it."""
     reader = side.decoder.reader
-    if reader is None or side.decoder.changes is not None:
+    if reader is None:
         return None
     read = Read.by(side.payload, reader)
-    return read if reader.error(read.names) is None else None
+    return read if _holds_changes(side) or reader.error(read.names) is None else None
+
+
+def _holds_changes(side: Side) -> bool:
+    return side.decoder.changes is not None
 
 
 class Ends:

@@ -91,13 +91,13 @@ class KafkaSource:
         """A partition that several tasks read cannot end early: only one of them would."""
         self._stops = None
         fetch = self._fetch(start, end) if total(start, end) >= MANY_MESSAGES else None
-        if fetch is None or not self._appends or (self._parallelism and not whole):
+        if fetch is None or self._table.connector.reads_upserts or (self._parallelism and not whole):
             return None
         ends = None if whole else Ends(self._context.spark)
-        rows = ordinary_rows(self._context.spark, fetch, self._table, columns, ends)
+        watch = self._bad.watching(columns) if self._bad.tolerated else None
+        rows = ordinary_rows(self._context.spark, fetch, self._table, columns, ends, watch)
         if rows is not None:
             self._stops = ends
-            self._bad.none_seen(columns)
         return rows
 
     def reached(self, end: Position) -> Position:
