@@ -16,13 +16,16 @@ pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("format_spark")]
 
 ROW = (
     "ROW<s STRING, flag BOOLEAN, t TINYINT, i INT, b BIGINT, d DOUBLE, day DATE, at TIMESTAMP(3), z TIMESTAMP_LTZ(3), "
-    "n DECIMAL(10, 2), r ROW<x INT, y STRING>, l ARRAY<BIGINT>>"
+    "n DECIMAL(10, 2), r ROW<x INT, y STRING>, l ARRAY<BIGINT>, q ROW<d DOUBLE, n DECIMAL(6, 2), at TIMESTAMP(3)>, "
+    "m ARRAY<DOUBLE>, k ARRAY<ROW<a BIGINT, t TIMESTAMP(3)>>>"
 )
 GOOD: list[dict[str, Any]] = [
     {"s": 'é"\\ \u0000', "flag": True, "t": -128, "i": 1, "b": 2**63 - 1, "d": -0.1, "day": "2024-02-29"},
     {"at": "2024-02-29 23:59:59.123", "z": "2024-02-29 23:59:59.123Z", "r": {"x": 1, "y": "2"}, "l": [1, None]},
     {"n": 1.5, "s": None, "r": None, "l": [], "extra": {"s": [1, {"s": 2}]}, "d": 5, "at": "2024-01-01T00:00:00"},
     {"t": "-7", "i": "0", "b": "999999999999999999", "d": "-0", "n": "12.3"},
+    {"q": {"d": 1.5, "n": 2.25, "at": "2024-01-01 00:00:00"}, "m": [1.5, None], "k": [{"a": 1}, None, {"a": None}]},
+    {"q": {"d": "1.5", "n": "2.25"}, "m": ["2", "3.5"], "k": [{"a": "4", "t": "2024-01-01 00:00:00.5"}]},
     {"i": "7", "b": 8, "d": "123456789.125", "n": "0.05", "s": "7"},
 ]
 ODD = [
@@ -81,6 +84,14 @@ ODD = [
             b"NaN",
         )
     ),
+    *(
+        b'{"q":{"d":NaN}}',
+        b'{"q":{"d":1e400}}',
+        b'{"q":{"n":1.555}}',
+        b'{"q":{"n":99999}}',
+        b'{"q":{"at":"2024-01-01"}}',
+    ),
+    *(b'{"m":[1e400]}', b'{"m":["x"]}', b'{"m":[1,"2"]}', b'{"k":[{"a":"x"}]}', b'{"k":[{"t":"now"}]}', b'{"k":[[]]}'),
     *(b"\xef\xbb\xbf{}", b'{"S":"a"}', b'{"x":' + b"[" * 2000 + b"]" * 2000 + b"}", b"//{}", b"{/**/}"),
 ]
 PIECES = (b"", b'"', b"{", b"}", b"1", b",", b":", b"\n", b"e")
