@@ -50,11 +50,11 @@ class Result:
             context.prec = 76
             for total, n in zip(value.to_pylist(), count.to_pylist(), strict=True):
                 answers.append((total / n).quantize(unit, ROUND_HALF_UP) if total is not None and n > 0 else None)
-        return self._narrow_average(pa.array(answers, pa.decimal256(76, self.type.scale)))
+        return self._narrow(pa.array(answers, pa.decimal256(76, self.type.scale)))
 
     def _narrow_average(self, column: pa.Array) -> pa.Array:
-        """The average of values fits where they fit. It may not while rows are missing that others took back before
-        they came; for that moment it is NULL."""
+        """The average of whole numbers fits where they fit. It may not while rows are missing that were taken back
+        before they came; for that moment it is NULL."""
         try:
             return column.cast(self.type)
         except pa.ArrowInvalid:
