@@ -7,7 +7,9 @@ import pyarrow.compute as pc
 
 __all__ = ["as_text", "joined", "read_as", "typed"]
 
+_DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _TIMESTAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?$"
+_INSTANT = _TIMESTAMP.replace("$", "Z$")
 
 
 def as_text(payloads: pa.Array) -> pa.Array | None:
@@ -26,7 +28,7 @@ def joined(texts: pa.Array) -> pa.Buffer:
 
 def read_as(kind: pa.DataType) -> pa.DataType:
     """What Arrow's readers are asked for, for `typed` to finish."""
-    return pa.string() if pa.types.is_timestamp(kind) else kind
+    return pa.string() if pa.types.is_timestamp(kind) or pa.types.is_date(kind) else kind
 
 
 def typed(column: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -35,8 +37,17 @@ def typed(column: pa.Array, kind: pa.DataType) -> pa.Array:
         raise pa.ArrowInvalid("A number that is none, or too large.")
     if pa.types.is_decimal(kind):
         column.validate(full=True)  # Arrow's readers take a digit too many for a small one
+    if pa.types.is_date(kind):
+        return _matching(column, _DATE).cast(kind)
     if not pa.types.is_timestamp(kind):
         return column
-    if pc.any(pc.invert(pc.match_substring_regex(column, _TIMESTAMP))).as_py():
-        raise pa.ArrowInvalid("A time stamp of another shape.")
-    return column.cast(kind)
+    if kind.tz is None:
+        return _matching(column, _TIMESTAMP).cast(kind)
+    local = pc.utf8_slice_codeunits(_matching(column, _INSTANT), 0, -1)
+    return local.cast(pa.timestamp("us")).cast(kind)
+
+
+def _matching(column: pa.Array, pattern: str) -> pa.Array:
+    if pc.any(pc.invert(pc.match_substring_regex(column, pattern))).as_py():
+        raise pa.ArrowInvalid("A date or a time stamp of another shape.")
+    return column

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headwater.formats.json_leaves import LENIENT, Leaves
+from headwater.formats.json_leaves import CONVERTED, LENIENT, Leaves
 from headwater.formats.texts import EPOCH, decimal_of_bytes, decimal_of_scale
 from headwater.options.base import Option
 from headwater.options.types import enum
@@ -41,16 +41,23 @@ TIME_OPTIONS: tuple[Option, ...] = (
 
 def debezium_leaves(options: Mapping[str, Any]) -> tuple[Leaves, Leaves]:
     mode, precise = options["time.precision.mode"], options["decimal.handling.mode"] == "precise"
-    return _Values(mode, precise, strict=True), _Values(mode, precise, strict=False)
+    return _Values(mode, precise, _PLAIN), _Values(mode, precise, frozenset())
 
 
 class _Values(Leaves):
-    """With `strict`, Spark's parser reads plain values itself; else all of them are text."""
+    """Values of the types `read` are read as they are, all others as text."""
 
-    def __init__(self, times: str, precise: bool, *, strict: bool) -> None:
-        super().__init__(lambda kind: kind.spark() if strict and kind.name in _PLAIN else "STRING", self._read)
+    def __init__(self, times: str, precise: bool, read: frozenset[str]) -> None:
+        super().__init__(lambda kind: kind.spark() if kind.name in read else "STRING", self._read)
         self._times = times
         self._precise = precise
+
+    def in_columns(self) -> Leaves:
+        decimal = frozenset() if self._precise else frozenset({"DECIMAL"})
+        return _Values(self._times, self._precise, _PLAIN | CONVERTED | decimal)
+
+    def unit(self, kind: SqlType) -> str | None:
+        return "day" if kind.name == "DATE" else self._unit(kind)
 
     def _read(self, raw: str, kind: SqlType) -> str:
         match kind.name:

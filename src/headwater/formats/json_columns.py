@@ -30,14 +30,19 @@ from headwater.sql.types import Field, SqlType
 __all__ = ["json_reader"]
 
 # Read by Arrow as by Spark. Missing on purpose: FLOAT is rounded in two steps, BYTES are other texts.
-_LEAVES = frozenset({"STRING", "BOOLEAN", "SMALLINT", "INT", "BIGINT", "DOUBLE", "TIMESTAMP_NTZ"})
+_NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DOUBLE")
+_LEAVES = frozenset({"STRING", "BOOLEAN", *_NUMBERS, "DATE", "TIMESTAMP_NTZ", "TIMESTAMP"})
+_MOST_MICROS = 253_402_300_799_999_999  # the year 9999
 _DEEPEST = 1000  # Spark's parser goes no deeper, and Arrow's would go on until its stack ends
 _LOOKED_AT = 3
 _WHOLE = r"^-?(0|[1-9][0-9]{0,17})$"
 _NUMBER = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?$"
 
-Seen = dict[tuple[SqlType, str], type]
-"""Of which type values stood in messages: field of a ROW, or '' in an ARRAY → str or int."""
+Place = tuple[SqlType, str]
+"""A field of a ROW, or '' for what is in an ARRAY."""
+
+Seen = dict[Place, type]
+"""Whether values stood there as str or as int."""
 
 
 def json_reader(wanted: Sequence[FormatField], leaves: Leaves, *, may_fail: bool) -> ColumnReader | None:
@@ -80,7 +85,8 @@ class _JsonReader:
         if text is None:
             return None
         message, wanted = _row_of(self.wanted), pa.struct(list(zip((f.name for f in self.wanted), types, strict=True)))
-        asked = _asked(message, wanted, _seen_in(payloads[:_LOOKED_AT].to_pylist(), message))
+        shape = _Shape(self.leaves, _seen_in(payloads[:_LOOKED_AT].to_pylist(), message))
+        asked = shape.asked(message, wanted)
         try:
             table = pj.read_json(
                 pa.BufferReader(text),
@@ -89,8 +95,8 @@ class _JsonReader:
             )
             if table.num_rows != len(payloads):
                 return None
-            found = zip(table.columns, asked, types, strict=True)
-            return [_converted(column.combine_chunks(), was.type, t) for column, was, t in found]
+            found = zip(table.columns, self.wanted, asked, types, strict=True)
+            return [shape.converted(column.combine_chunks(), f.type, was.type, t) for column, f, was, t in found]
         except pa.ArrowInvalid:
             return None
 
@@ -118,42 +124,66 @@ def _look_at(value: object, kind: SqlType, seen: Seen) -> None:
             _note(element, kind.element, (kind, ""), seen)
 
 
-def _note(value: object, kind: SqlType, place: tuple[SqlType, str], seen: Seen) -> None:
+def _note(value: object, kind: SqlType, place: Place, seen: Seen) -> None:
     if kind.is_nested:
         _look_at(value, kind, seen)
     elif type(value) in (str, int):
         seen.setdefault(place, type(value))
 
 
-def _asked(kind: SqlType, wanted: pa.DataType, seen: Seen, place: tuple[SqlType, str] | None = None) -> pa.DataType:
-    """What Arrow's reader is asked for, for `_converted` to finish."""
-    if pa.types.is_struct(wanted):
-        return pa.struct(
-            [(f.name, _asked(f.type, wanted.field(f.name).type, seen, (kind, f.name))) for f in kind.fields]
-        )
-    if pa.types.is_list(wanted) and kind.element is not None:
-        return pa.list_(_asked(kind.element, wanted.value_type, seen, (kind, "")))
-    was = seen.get(place) if place is not None else None
-    if was is str and _is_number(wanted):
-        return pa.string()
-    if was is int and pa.types.is_string(wanted) and not kind.is_string:
-        return pa.int64()
-    return read_as(wanted)
+@dataclass(frozen=True)
+class _Shape:
+    """How values are written in these messages, as far as they were `seen`."""
+
+    leaves: Leaves
+    seen: Seen
+
+    def asked(self, kind: SqlType, wanted: pa.DataType, place: Place | None = None) -> pa.DataType:
+        """What Arrow's reader is asked for, for `converted` to finish."""
+        if pa.types.is_struct(wanted):
+            inner = [(f, wanted.field(f.name).type) for f in kind.fields]
+            return pa.struct([(f.name, self.asked(f.type, below, (kind, f.name))) for f, below in inner])
+        if pa.types.is_list(wanted) and kind.element is not None:
+            return pa.list_(self.asked(kind.element, wanted.value_type, (kind, "")))
+        was = self.seen.get(place) if place is not None else None
+        if was is str and _is_number(wanted):
+            return pa.string()
+        if was is int and not kind.is_string and (pa.types.is_string(wanted) or self._counts(kind, wanted)):
+            return pa.int64()
+        return read_as(wanted)
+
+    def _counts(self, kind: SqlType, wanted: pa.DataType) -> bool:
+        return bool(pa.types.is_temporal(wanted)) and self.leaves.unit(kind) is not None
+
+    def converted(self, column: pa.Array, kind: SqlType, asked: pa.DataType, wanted: pa.DataType) -> pa.Array:
+        if pa.types.is_struct(wanted):
+            inner = [
+                self.converted(column.field(f.name), f.type, asked.field(f.name).type, wanted.field(f.name).type)
+                for f in kind.fields
+            ]
+            return pa.StructArray.from_arrays(inner, fields=list(wanted), mask=column.is_null())
+        if pa.types.is_list(wanted) and kind.element is not None:
+            values = self.converted(column.values, kind.element, asked.value_type, wanted.value_type)
+            return pa.ListArray.from_arrays(column.offsets, values, type=wanted, mask=column.is_null())
+        if pa.types.is_string(asked) and _is_number(wanted):
+            return _unquoted(column, wanted)
+        if pa.types.is_int64(asked) and pa.types.is_temporal(wanted):
+            return _counted(column, self.leaves.unit(kind), wanted)
+        if pa.types.is_int64(asked) and pa.types.is_string(wanted):
+            return column.cast(wanted)
+        return typed(column, wanted)
 
 
-def _converted(column: pa.Array, asked: pa.DataType, wanted: pa.DataType) -> pa.Array:
-    if pa.types.is_struct(wanted):
-        names = [f.name for f in wanted]
-        inner = [_converted(column.field(n), asked.field(n).type, wanted.field(n).type) for n in names]
-        return pa.StructArray.from_arrays(inner, fields=list(wanted), mask=column.is_null())
-    if pa.types.is_list(wanted):
-        values = _converted(column.values, asked.value_type, wanted.value_type)
-        return pa.ListArray.from_arrays(column.offsets, values, type=wanted, mask=column.is_null())
-    if pa.types.is_string(asked) and _is_number(wanted):
-        return _unquoted(column, wanted)
-    if pa.types.is_int64(asked) and pa.types.is_string(wanted):
-        return column.cast(wanted)
-    return typed(column, wanted)
+def _counted(column: pa.Array, unit: str | None, wanted: pa.DataType) -> pa.Array:
+    """Days or moments that stood there as numbers."""
+    if unit == "day":
+        return column.cast(pa.int32()).cast(wanted)
+    if unit == "nano":
+        raise pa.ArrowInvalid("Nanoseconds are rounded by the expressions.")
+    micros = column if unit == "micro" else pc.multiply_checked(column, 1000)
+    if pc.any(pc.greater(pc.abs(micros), _MOST_MICROS)).as_py():
+        raise pa.ArrowInvalid("A moment that is far away.")
+    return micros.cast(pa.timestamp("us")).cast(wanted)
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -71,7 +71,11 @@ class _Message:
         )
 
     def _reader(self) -> ColumnReader | None:
-        return None if self._all_present else json_reader(self._wanted, self._fast, may_fail=not self._ignore_errors)
+        return (
+            None
+            if self._all_present
+            else json_reader(self._wanted, self._fast.in_columns(), may_fail=not self._ignore_errors)
+        )
 
     def _after(self) -> tuple[tuple[str, str], ...]:
         """Only a message that Spark found bad is parsed again."""

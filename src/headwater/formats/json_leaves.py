@@ -13,7 +13,9 @@ from headwater.formats.sqltext import field, name, text
 from headwater.formats.texts import time_millis
 from headwater.sql.types import SqlType
 
-__all__ = ["FAST", "LENIENT", "Leaves", "misread", "rows_opened", "shown"]
+__all__ = ["CONVERTED", "FAST", "LENIENT", "Leaves", "misread", "rows_opened", "shown"]
+
+CONVERTED = frozenset({"TINYINT", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"})
 
 
 _FAST_RAW = {"TINYINT": "SMALLINT", "DATE": "STRING", "TIME": "STRING", "TIMESTAMP_LTZ": "STRING"}
@@ -25,6 +27,15 @@ class Leaves:
     def __init__(self, raw: Callable[[SqlType], str], value: Callable[[str, SqlType], str]) -> None:
         self._raw = raw
         self._value = value
+
+    def in_columns(self) -> Leaves:
+        """The same for a reader of columns, which converts some types itself."""
+        return Leaves(lambda kind: kind.spark() if kind.name in CONVERTED else self._raw(kind), self._value)
+
+    def unit(self, kind: SqlType) -> str | None:
+        """Of a number that stands for a day or a moment: 'day', 'milli', 'micro' or 'nano'. None: no number does."""
+        del kind
+        return None
 
     def schema(self, kind: SqlType) -> str:
         match kind.name:

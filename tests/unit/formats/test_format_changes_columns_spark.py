@@ -51,11 +51,17 @@ WRITTEN = {
 
 
 def check_alike(spark: SparkSession, case: Changes, messages: list[bytes]) -> dict[bytes, Any]:
+    """Where both find an error, one may quote a value as it was read, and the other as it stood there."""
     taken = read_in_columns(spark, case, messages)
     expected = dict(zip(taken, read(spark, case, list(taken)), strict=True)) if taken else {}
-    differing = {message: (taken[message], right) for message, right in expected.items() if taken[message] != right}
+    both = {message: (_without_words(taken[message]), _without_words(right)) for message, right in expected.items()}
+    differing = {message: answers for message, answers in both.items() if answers[0] != answers[1]}
     assert not differing, differing
     return taken
+
+
+def _without_words(answer: Any) -> Any:
+    return "error" if isinstance(answer, dict) else answer
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.format} {case.name}")
