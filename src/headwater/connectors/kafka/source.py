@@ -81,6 +81,7 @@ class KafkaSource:
         return _to_position(start), limit_evenly(_to_position(start), _to_position(end), limit)
 
     def read(self, start: Position, end: Position, columns: Sequence[str]) -> DataFrame:
+        self._stops = None
         self._look_for_schemas()
         frame = self._messages(start, end, self._needs_headers(columns))
         many = total(start, end) >= MANY_MESSAGES
@@ -104,6 +105,7 @@ class KafkaSource:
         return end if self._stops is None else _to_position(self._stops.applied(_to_offsets(end)))
 
     def read_groups(self, start: Position, end: Position, early: EarlyGroups) -> DataFrame | None:
+        self._stops = None
         if total(start, end) < MANY_MESSAGES or self._bad.tolerated or not self._appends:
             return None
         messages = Messages(self._messages(start, end, False), self._fetch(start, end), many=True)
