@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from confluent_kafka import Producer
+from pyspark.sql import DataFrame
 
+from headwater.connectors.kafka.source import KafkaSource
 from headwater.session import Session, connect
 from headwater.testing import CaseRunner
 from headwater.testing.kafka import Kafka, Record
@@ -81,3 +84,17 @@ class Lab:
     def close(self) -> None:
         for session in self._sessions:
             session.close()
+
+
+def noting_answers(monkeypatch: pytest.MonkeyPatch, method: str) -> list[bool]:
+    """For each call of a KafkaSource's method whether it answered with rows."""
+    taken: list[bool] = []
+    original = getattr(KafkaSource, method)
+
+    def noted(*arguments: Any) -> DataFrame | None:
+        frame: DataFrame | None = original(*arguments)
+        taken.append(frame is not None)
+        return frame
+
+    monkeypatch.setattr(KafkaSource, method, noted)
+    return taken

@@ -7,11 +7,9 @@ from collections import defaultdict
 from typing import Any
 
 import pytest
-from kafka_lab import Lab
-from pyspark.sql import DataFrame
+from kafka_lab import Lab, noting_answers
 
 from headwater.connectors.kafka import source
-from headwater.connectors.kafka.source import KafkaSource
 from headwater.testing.kafka import Record
 
 ROWS = [{"who": "abc"[i % 3], "n": i * 7 % 11, "x": i / 4} for i in range(240)]
@@ -24,16 +22,7 @@ FROM t GROUP BY who"""
 def attempts(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """For each batch whether the short cut was taken; batches of a few rows are large here."""
     monkeypatch.setattr(source, "MANY_MESSAGES", 1)
-    taken: list[bool] = []
-    original = KafkaSource.read_groups
-
-    def noted(*arguments: Any) -> DataFrame | None:
-        frame = original(*arguments)
-        taken.append(frame is not None)
-        return frame
-
-    monkeypatch.setattr(KafkaSource, "read_groups", noted)
-    return taken
+    return noting_answers(monkeypatch, "read_groups")
 
 
 def counted(rows: list[dict[str, Any]]) -> dict[Any, list[Any]]:

@@ -6,11 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from kafka_lab import Lab
-from pyspark.sql import DataFrame
+from kafka_lab import Lab, noting_answers
 
 from headwater.connectors.kafka import source
-from headwater.connectors.kafka.source import KafkaSource
 from headwater.testing.kafka import Record
 
 ORDINARY = [b'{"who":"%s","n":%d}' % (b"abc"[i % 3 : i % 3 + 1], i) for i in range(30)]
@@ -22,16 +20,7 @@ COPY = "INSERT INTO s SELECT who, n FROM t;"
 def attempts(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """For each batch that asked for it whether the quicker way was there; batches of a few rows are large here."""
     monkeypatch.setattr(source, "MANY_MESSAGES", 1)
-    taken: list[bool] = []
-    original = KafkaSource.read_ordinary
-
-    def noted(*arguments: Any) -> DataFrame | None:
-        frame = original(*arguments)
-        taken.append(frame is not None)
-        return frame
-
-    monkeypatch.setattr(KafkaSource, "read_ordinary", noted)
-    return taken
+    return noting_answers(monkeypatch, "read_ordinary")
 
 
 class Copy:
