@@ -20,7 +20,17 @@ from headwater.formats.base import ColumnReader, FormatField
 from headwater.formats.sqltext import name
 from headwater.sql.types import SqlType
 
-__all__ = ["avro_reader"]
+__all__ = ["Plain", "Records", "avro_reader"]
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A field that is no record, array or map: its type in Avro; where null is in a union of both, None if it is none;
+    and of a moment how many microseconds its unit is."""
+
+    kind: str
+    null: int | None = None
+    micros: int = 1000
 
 
 def avro_reader(fields: Sequence[FormatField], wanted: Sequence[FormatField]) -> ColumnReader | None:
@@ -44,33 +54,45 @@ class _AvroReader:
 
     def read(self, payloads: pa.Array, types: Sequence[pa.DataType]) -> list[pa.Array] | None:
         asked = dict(zip((f.name for f in self.wanted), types, strict=True))
-        records = _Records(payloads)
+        records = Records(payloads)
         try:
-            found = {f.name: records.column(f.type, asked.get(f.name)) for f in self.fields}
+            found = {f.name: records.column(_plain(f.type), asked.get(f.name)) for f in self.fields}
             records.finish()
         except (UnusualError, pa.ArrowInvalid):
             return None
         return [found[f.name] for f in self.wanted]
 
 
-class _Records:
-    """Many records, read field by field. `at` is where each of them goes on, `ends` where it ends."""
+def _plain(kind: SqlType) -> Plain:
+    return Plain(branch_name(kind, ""), 0 if kind.nullable else None)
 
-    def __init__(self, payloads: pa.Array) -> None:
+
+class Records:
+    """Many records, read field by field. `at` is where each of them goes on, `ends` where it ends. In front of each
+    there may be a `header` of so many bytes."""
+
+    def __init__(self, payloads: pa.Array, header: int = 0) -> None:
         _, offsets, data = payloads.buffers()
         places = np.frombuffer(offsets, np.int32)[payloads.offset : payloads.offset + len(payloads) + 1]
         self._buffer = Buffer(data, int(places[0]), int(places[-1]))
-        self._at = places[:-1].astype(np.int64) - places[0]
+        self._begins = places[:-1].astype(np.int64) - places[0]
         self._ends = places[1:].astype(np.int64) - places[0]
+        self._at = self._begins + header
 
-    def column(self, kind: SqlType, asked: pa.DataType | None) -> pa.Array | None:
+    def headers(self, place: int) -> Numbers:
+        """One byte of every header."""
+        if np.any(self._at > self._ends):
+            raise UnusualError
+        return self._buffer.bytes_at(self._begins + place)
+
+    def column(self, plain: Plain, asked: pa.DataType | None) -> pa.Array | None:
         """The next field of every record; None if it is not `asked` for."""
-        present = self._present() if kind.nullable else None
+        present = self._present(plain.null) if plain.null is not None else None
         if present is None or present.all():
-            column, self._at = self._value(kind, self._at, asked)
+            column, self._at = self._value(plain, self._at, asked)
         else:
             rows = np.flatnonzero(present)
-            column, self._at[rows] = self._value(kind, self._at[rows], asked)
+            column, self._at[rows] = self._value(plain, self._at[rows], asked)
             column = spread(column, present) if column is not None else None
         if np.any(self._at > self._ends):
             raise UnusualError
@@ -80,17 +102,17 @@ class _Records:
         if np.any(self._at != self._ends):
             raise UnusualError
 
-    def _present(self) -> Numbers:
+    def _present(self, null: int) -> Numbers:
         """Whether there is a value: the field is a union of null and something."""
         branch, self._at = self._buffer.bytes_at(self._at), self._at + 1
         if np.any((branch != 0) & (branch != 2)):
             raise UnusualError
-        present: Numbers = branch == 2
+        present: Numbers = branch != 2 * null
         return present
 
-    def _value(self, kind: SqlType, at: Numbers, asked: pa.DataType | None) -> tuple[pa.Array | None, Numbers]:
+    def _value(self, plain: Plain, at: Numbers, asked: pa.DataType | None) -> tuple[pa.Array | None, Numbers]:
         """Values that stand at these places, and the places behind them."""
-        match branch_name(kind, ""):
+        match plain.kind:
             case "boolean":
                 values, behind = self._buffer.booleans(at)
             case "int":
@@ -104,7 +126,7 @@ class _Records:
             case _:
                 start, behind = self._buffer.texts(at)
                 return self._text(start, behind, asked), behind
-        return _numbers(values, asked), behind
+        return _numbers(values, asked, plain.micros), behind
 
     def _text(self, start: Numbers, behind: Numbers, asked: pa.DataType | None) -> pa.Array | None:
         if asked is None:
@@ -114,14 +136,14 @@ class _Records:
         return self._buffer.slices(start, behind).cast(asked)
 
 
-def _numbers(values: Numbers, asked: pa.DataType | None) -> pa.Array | None:
+def _numbers(values: Numbers, asked: pa.DataType | None, micros: int) -> pa.Array | None:
     if asked is None:
         return None
-    if pa.types.is_timestamp(asked):  # Avro has milliseconds
-        if np.any(np.abs(values) > _MOST_MILLIS):
+    if pa.types.is_timestamp(asked):
+        if np.any(np.abs(values) > _MOST_MICROS // micros):
             raise UnusualError
-        return pa.array(values * 1000).cast(asked)
+        return pa.array(values * micros).cast(asked)
     return pa.array(values).cast(asked)
 
 
-_MOST_MILLIS = (2**63 - 1) // 1000
+_MOST_MICROS = 2**63 - 1

@@ -94,6 +94,7 @@ class KafkaSource:
         fetch = self._fetch(start, end) if total(start, end) >= MANY_MESSAGES else None
         if fetch is None or self._table.connector.reads_upserts or (self._parallelism and not whole):
             return None
+        self._look_for_schemas()
         ends = None if whole else Ends(self._context.spark)
         watch = self._bad.watching(columns) if self._bad.tolerated else None
         rows = ordinary_rows(self._context.spark, fetch, self._table, columns, ends, watch)

@@ -9,6 +9,7 @@ from typing import Any
 from headwater.errors import ValidationError
 from headwater.formats.avro_schema import AvroSchema
 from headwater.formats.base import Decoder, FormatField, Location, RegisteredFormat
+from headwater.formats.confluent.columns import Layout, layout_of, registered_reader
 from headwater.formats.confluent.options import (
     OPTIONS,
     PROPERTIES,
@@ -86,7 +87,7 @@ class RegisteredAvro(RegisteredFormat):
                 continue
             writer = as_record(known, names)
             try:
-                branches.add(schema_id, writer, read_record(writer, columns))
+                branches.add(schema_id, writer, read_record(writer, columns), layout_of(writer, columns))
             except Mismatch as mismatch:
                 branches.refuse(schema_id, f"Schema {schema_id} does not fit the table. {mismatch}")
         return branches.decoder(message)
@@ -167,14 +168,17 @@ class _Branches:
         self._head, self._records = f"{alias}_header", f"{alias}_records"
         self._reads: list[str] = []
         self._readings: list[tuple[int, RecordReading]] = []
+        self._layouts: dict[int, Layout] = {}
         self._refused: dict[int, str] = {}
 
-    def add(self, schema_id: int, writer: AvroType, reading: RecordReading) -> None:
+    def add(self, schema_id: int, writer: AvroType, reading: RecordReading, layout: Layout | None) -> None:
         reader = {"mode": "PERMISSIVE", "datetimeRebaseMode": "CORRECTED", "avroSchema": _wrapped(reading.schema)}
         body = f"substring({self._payload}, {RegisteredFormat.HEADER + 1})"
         read = f"from_avro({body}, {text(_wrapped(Emitter().type(writer)))}, {options_map(reader)}).row"
         self._reads.append(f"'{_name(schema_id)}', IF({self._is(schema_id)}, {read}, NULL)")
         self._readings.append((schema_id, reading))
+        if layout is not None:
+            self._layouts[schema_id] = layout
 
     def refuse(self, schema_id: int, why: str) -> None:
         self._refused[schema_id] = why
@@ -188,6 +192,7 @@ class _Branches:
             columns=tuple(field(self._alias, f.name) for f in fields),
             error=self._error(),
             before=tuple(before),
+            reader=registered_reader(fields, self._layouts),
         )
 
     def _cases(self, fields: Sequence[FormatField]) -> list[str]:

@@ -19,12 +19,12 @@ from headwater.formats.sqltext import field, name
 from headwater.formats.texts import EPOCH, decimal_of_scale
 from headwater.sql.types import SqlType
 
-__all__ = ["Column", "Mismatch", "Reading", "RecordReading", "read_record"]
+__all__ = ["DAYS", "MICROS", "MILLIS", "NUMBERS", "Column", "Mismatch", "Reading", "RecordReading", "read_record"]
 
 _DEBEZIUM, _CONNECT = "io.debezium.time.", "org.apache.kafka.connect.data."
-_DAYS = frozenset({"", "date", f"{_DEBEZIUM}Date", f"{_CONNECT}Date"})
-_MILLIS = frozenset({"timestamp-millis", "local-timestamp-millis", f"{_DEBEZIUM}Timestamp", f"{_CONNECT}Timestamp"})
-_MICROS = frozenset({"timestamp-micros", "local-timestamp-micros", f"{_DEBEZIUM}MicroTimestamp"})
+DAYS = frozenset({"", "date", f"{_DEBEZIUM}Date", f"{_CONNECT}Date"})
+MILLIS = frozenset({"timestamp-millis", "local-timestamp-millis", f"{_DEBEZIUM}Timestamp", f"{_CONNECT}Timestamp"})
+MICROS = frozenset({"timestamp-micros", "local-timestamp-micros", f"{_DEBEZIUM}MicroTimestamp"})
 _NANOS = frozenset({"timestamp-nanos", "local-timestamp-nanos", f"{_DEBEZIUM}NanoTimestamp"})
 _ZONED = f"{_DEBEZIUM}ZonedTimestamp"
 _TIMES = {  # how many of them are a millisecond
@@ -37,7 +37,7 @@ _TIMES = {  # how many of them are a millisecond
     ("long", f"{_DEBEZIUM}NanoTime"): 1_000_000,
 }
 _VARIABLE_SCALE = "io.debezium.data.VariableScaleDecimal"
-_NUMBERS = {  # Avro's types that become a column's, by Avro's own promotion
+NUMBERS = {  # Avro's types that become a column's, by Avro's own promotion
     "BOOLEAN": ("boolean", ("boolean",)),
     "INT": ("int", ("int",)),
     "BIGINT": ("long", ("int", "long")),
@@ -156,7 +156,7 @@ class _Reader:
         """None if there is no way from the one to the other."""
         match kind.name:
             case "BOOLEAN" | "INT" | "BIGINT" | "FLOAT" | "DOUBLE":
-                schema, accepted = _NUMBERS[kind.name]
+                schema, accepted = NUMBERS[kind.name]
                 return Reading(schema) if writer.kind in accepted else None
             case "TINYINT" | "SMALLINT":
                 return _cast("int", kind) if writer.kind == "int" else None
@@ -252,7 +252,7 @@ def _cast(schema: Any, kind: SqlType) -> Reading:
 
 
 def _date(writer: AvroType) -> Reading | None:
-    fits = writer.kind == "int" and writer.meaning in _DAYS
+    fits = writer.kind == "int" and writer.meaning in DAYS
     return Reading({"type": "int", "logicalType": "date"}) if fits else None
 
 
@@ -273,9 +273,9 @@ def _moment(writer: AvroType, kind: SqlType) -> Reading | None:
     if writer.kind != "long":
         return None
     prefix = "local-timestamp" if local else "timestamp"
-    if writer.meaning in _MILLIS or not writer.meaning:
+    if writer.meaning in MILLIS or not writer.meaning:
         return Reading({"type": "long", "logicalType": f"{prefix}-millis"})
-    if writer.meaning in _MICROS:
+    if writer.meaning in MICROS:
         return Reading({"type": "long", "logicalType": f"{prefix}-micros"})
     if writer.meaning in _NANOS:
         micros = "(({0} - pmod({0}, 1000L)) DIV 1000L)"
