@@ -3,7 +3,8 @@
     job.json              who writes here: the signature of the plan, the number of state partitions, an identity, and
                           where it starts and ends
     sink.json             what the sink wants to remember from one run to the next
-    intents/000042.json   batch 42 reads from here to there (written before it starts; a replay reads exactly the same)
+    intents/000042.json   batch 42 reads from here to there (written before it starts, and again if it ended earlier; a
+                          replay reads exactly the same)
     commits/000042.json   batch 42 is in the sink and its state is saved: the single point at which it becomes done
     state/<operator>/     see `layers`
 

@@ -2,7 +2,7 @@
 
     1. Look how far each source can be read, and write that down (the intent).
     2. Lower the plan for exactly that data and write the result into the sink; operators save their state on the way.
-    3. Write the commit: now the batch is done.
+    3. Write the commit: now the batch is done. If it ended earlier than was intended, that is written down before.
     4. Tell the sources (they move their group offsets).
 
 A crash before 3 leaves an intent without a commit: the next run computes the same batch from the same state again.
