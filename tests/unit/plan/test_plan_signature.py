@@ -127,4 +127,4 @@ CREATE TABLE dealt (n BIGINT) WITH ('connector' = 'kafka', 'topic' = 'd', 'forma
     )
     (only,) = session.check("INSERT INTO shown SELECT 'a', n FROM dealt")
     listed = "'scan.parallelism' = '3', properties.bootstrap.servers, properties.sasl.jaas.config"
-    assert dealt_by(only) == f"dealt: {listed}"
+    assert dealt_by(only) == f"way 1\ndealt: {listed}"
