@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from headwater.formats.sqltext import bare, name
 from headwater.options.base import Option
-from headwater.sql.types import SqlType
+from headwater.sql.types import Field, SqlType
 
 __all__ = [
     "ChangelogFormat",
@@ -30,6 +30,7 @@ __all__ = [
     "all_formats",
     "change_name",
     "part_name",
+    "row_of",
 ]
 
 
@@ -39,6 +40,11 @@ class FormatField:
 
     name: str
     type: SqlType
+
+
+def row_of(fields: Sequence[FormatField]) -> SqlType:
+    """The fields as a type."""
+    return SqlType("ROW", fields=tuple(Field(f.name, f.type) for f in fields))
 
 
 @dataclass(frozen=True)

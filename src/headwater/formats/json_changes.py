@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from headwater.changelog.kinds import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
-from headwater.formats.base import ChangelogFormat, Decoder, FormatField, FormatMetadata, change_name
+from headwater.formats.base import ChangelogFormat, Decoder, FormatField, FormatMetadata, change_name, row_of
 from headwater.formats.json import json_type_problems
 from headwater.formats.json_decode import json_decoder
 from headwater.formats.json_encode import json_encoder
@@ -21,7 +21,7 @@ from headwater.formats.json_options import READING, WRITING
 from headwater.formats.sqltext import field, name, once, text
 from headwater.options.base import Option
 from headwater.options.types import BOOL
-from headwater.sql.types import Field, SqlType
+from headwater.sql.types import SqlType
 
 __all__ = [
     "COMMON_OPTIONS",
@@ -34,7 +34,6 @@ __all__ = [
     "array_of_changes",
     "change",
     "kept_where_unchanged",
-    "row_of",
     "struct_of",
 ]
 
@@ -181,10 +180,6 @@ class JsonChangelog(ChangelogFormat):
         rows = [None if columns is None else struct_of(fields, columns) for columns in (before, after)]
         members = self.written(row_of(fields), rows[0], rows[1], options)
         return json_encoder([f for f, _ in members], [sql for _, sql in members], options)
-
-
-def row_of(fields: Sequence[FormatField]) -> SqlType:
-    return SqlType("ROW", fields=tuple(Field(f.name, f.type) for f in fields))
 
 
 def array_of_changes(**rows: str) -> str:

@@ -21,11 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from headwater.formats.base import ColumnReader, FormatField
+from headwater.formats.base import ColumnReader, FormatField, row_of
 from headwater.formats.columns import as_text, joined, read_as, typed
 from headwater.formats.json_leaves import Leaves, misread, rows_opened, shown
 from headwater.formats.sqltext import name
-from headwater.sql.types import Field, SqlType
+from headwater.sql.types import SqlType
 
 __all__ = ["json_reader"]
 
@@ -84,7 +84,7 @@ class _JsonReader:
         text = _lines(payloads)
         if text is None:
             return None
-        message, wanted = _row_of(self.wanted), pa.struct(list(zip((f.name for f in self.wanted), types, strict=True)))
+        message, wanted = row_of(self.wanted), pa.struct(list(zip((f.name for f in self.wanted), types, strict=True)))
         shape = _Shape(self.leaves, _seen_in(payloads[:_LOOKED_AT].to_pylist(), message))
         asked = shape.asked(message, wanted)
         try:
@@ -99,10 +99,6 @@ class _JsonReader:
             return [shape.converted(column.combine_chunks(), f.type, was.type, t) for column, f, was, t in found]
         except pa.ArrowInvalid:
             return None
-
-
-def _row_of(fields: Sequence[FormatField]) -> SqlType:
-    return SqlType("ROW", fields=tuple(Field(f.name, f.type) for f in fields))
 
 
 def _seen_in(messages: Sequence[bytes], message: SqlType) -> Seen:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from headwater.formats.base import ChangelogFormat, Decoder, FormatField, FormatMetadata, change_name
+from headwater.formats.base import ChangelogFormat, Decoder, FormatField, FormatMetadata, change_name, row_of
 from headwater.formats.confluent.format import RegisteredAvro
 from headwater.formats.confluent.options import OPTIONS
 from headwater.formats.debezium_json import before_and_after, written_before_and_after
-from headwater.formats.json_changes import UPDATES, UPDATES_OPTION, Envelope, row_of, struct_of
+from headwater.formats.json_changes import UPDATES, UPDATES_OPTION, Envelope, struct_of
 from headwater.formats.sqltext import field, name, once
 from headwater.options.base import Option
 from headwater.sql.types import STRING
