@@ -9,6 +9,8 @@ import pytest
 from kafka_lab import Lab, noting_answers
 
 from headwater.connectors.kafka import source
+from headwater.connectors.kafka.ordinary import Ends
+from headwater.testing import CaseRunner
 from headwater.testing.kafka import Record
 
 ORDINARY = [b'{"who":"%s","n":%d}' % (b"abc"[i % 3 : i % 3 + 1], i) for i in range(30)]
@@ -64,10 +66,22 @@ def test_a_batch_ends_before_what_is_unusual(lab: Lab, attempts: list[bool]) -> 
 def test_a_job_goes_on_where_the_shorter_batch_ended(lab: Lab, attempts: list[bool]) -> None:
     copy = Copy(lab, [ORDINARY[:20], [*ORDINARY[20:], *UNUSUAL]])
     copy.run(checkpoint="c")
-    lab.produce(copy.topic, [{"who": "z", "n": 200}])
-    # the bounds were fixed when the job was new: nothing is left, and nothing is read again
-    copy.run(checkpoint="c")
-    assert sorted(copy.numbers()) == [*range(30), 100, 101, 102]
+    for kind in ("intents", "commits"):  # as if it had been killed right after the first batch
+        (last,) = (lab.directory / "c" / "1-s" / kind).glob("*2.json")
+        last.unlink()
+    assert copy.run(checkpoint="c").rows_in == 12
+    assert attempts == [True, True]
+    behind = [*range(20, 30), 100, 101, 102]
+    assert sorted(copy.numbers()) == sorted([*range(20), *behind, *behind])
+
+
+def test_what_a_given_up_task_tells_late_is_not_taken_for_the_next_batch(case_runner: CaseRunner) -> None:
+    ends = Ends(case_runner.spark())
+    ends.begin()
+    late = ends.reading
+    ends.begin()
+    ends.seen.add({(late, "t", 0): 5, (ends.reading, "t", 1): 7})
+    assert ends.applied({("t", 0): 100, ("t", 1): 100}) == {("t", 0): 100, ("t", 1): 7}
 
 
 def test_exactly_once_each_row_is_there_once(lab: Lab, attempts: list[bool]) -> None:

@@ -18,9 +18,8 @@ from headwater.plan.sources import sources_of
 __all__ = ["OperatorPart", "Signature", "dealt_by", "differences", "fed_by", "operator_name", "signature_of"]
 
 _LAYOUT = frozenset({"format", "key.format", "key.fields", "key.fields-prefix", "value.fields-include"})
-_DEALING = frozenset({"scan.parallelism", "scan.on-data-loss"})
-# To be counted up whenever a source cuts a batch otherwise, or begins to read large ones at another size: a batch that
-# an earlier release has written in part cannot be finished then.
+# To be counted up whenever a source cuts a batch otherwise, reads large ones from another size on, or other formats
+# in columns: a batch that an earlier release has written in part cannot be finished then.
 _WAY_OF_DEALING = "way 1"
 # What a format does about bad messages, and where it finds its schemas, may change from one run to the next.
 _FREE = re.compile(r"ignore-parse-errors|fail-on-missing|encode\.|url|subject|ssl\.|auth|register|properties\.")
@@ -84,9 +83,9 @@ def dealt_by(node: n.Node) -> str:
 
 
 def _dealing(options: Mapping[str, str]) -> str:
-    """Names of properties are enough: they tell which client can read."""
-    told = [f"'{key}' = '{options[key]}'" for key in sorted(options) if key in _DEALING]
-    return ", ".join([*told, *(key for key in sorted(options) if key.startswith("properties."))])
+    """All options, though few of them matter here. Names of properties are enough: they tell which client can read."""
+    bare = {key for key in options if key.startswith("properties.") or is_secret(key)}
+    return ", ".join(key if key in bare else f"'{key}' = '{options[key]}'" for key in sorted(options))
 
 
 def _read_as(node: n.Scan | n.Values) -> str:

@@ -126,5 +126,6 @@ def test_what_deals_out_messages_is_told_without_values_of_properties() -> None:
 CREATE TABLE dealt (n BIGINT) WITH ('connector' = 'kafka', 'topic' = 'd', 'format' = 'json', {options});"""
     )
     (only,) = session.check("INSERT INTO shown SELECT 'a', n FROM dealt")
-    listed = "'scan.parallelism' = '3', properties.bootstrap.servers, properties.sasl.jaas.config"
+    given = "'connector' = 'kafka', 'format' = 'json', properties.bootstrap.servers, properties.sasl.jaas.config"
+    listed = f"{given}, 'scan.parallelism' = '3', 'topic' = 'd'"
     assert dealt_by(only) == f"way 1\ndealt: {listed}"

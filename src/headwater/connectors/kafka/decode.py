@@ -17,7 +17,14 @@ from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, POSITION
 from headwater.connectors.kafka.ingest import Messages, Treatment, field_names, ingest, is_read
 from headwater.connectors.kafka.layout import message_layout
 from headwater.connectors.kafka.sides import Side, payload_of, present_payloads, used_sides
-from headwater.formats.base import ChangelogFormat, ColumnReader, Decoder, change_name, part_name
+from headwater.formats.base import (
+    ChangelogFormat,
+    ColumnReader,
+    Decoder,
+    RegisteredFormat,
+    change_name,
+    part_name,
+)
 from headwater.markers import BAD_RECORD
 from headwater.plan.expression import Expr
 from headwater.sql.functions.casts import convert
@@ -124,8 +131,10 @@ def behind_metadata(table: Table, columns: Sequence[str]) -> set[str]:
 
 
 def reads_in_workers(table: Table, columns: Sequence[str]) -> bool:
-    """Whether `decode` has many messages fetched where they are decoded."""
-    return any(_reader_of_rows(side) is not None for side in used_sides(table, columns))
+    """Whether `decode` is sure to have many messages fetched where they are decoded. A format with a registry is not:
+    what it can read in columns depends on the schemas that it knows by now."""
+    sides = [side for side in used_sides(table, columns) if not isinstance(side.side.format, RegisteredFormat)]
+    return any(_reader_of_rows(side) is not None for side in sides)
 
 
 def _reader_of_rows(side: Side) -> ColumnReader | None:

@@ -50,7 +50,8 @@ def ordinary_rows(
         for name, kind in zip(read.names, read.types, strict=True):
             output.add(name, kind)
     places, fetching = fetched(fetch, spark, StructType([f for f in message if f.name in fetched_too]))
-    step = _Ordinary(tuple(reads), present, to_arrow_schema(output), ends.seen if ends is not None else None)
+    told = (ends.seen, ends.reading) if ends is not None else None
+    step = _Ordinary(tuple(reads), present, to_arrow_schema(output), told)
     rows = places.mapInArrow(in_worker(lambda batches: step(fetching(batches))), output)
     if any(map(_holds_changes, sides)):
         rows = with_topic(rows, table)
@@ -85,36 +86,48 @@ def _holds_changes(side: Side) -> bool:
     return side.decoder.changes is not None
 
 
+Seen = dict[tuple[int, str, int], int]
+"""Number of a reading, topic, partition → the offset where its rows ended."""
+
+
 class Ends:
-    """Partitions whose rows ended before an unusual message."""
+    """Where rows of partitions ended before an unusual message. There is one of these for a source: Spark keeps what
+    tasks add to for good. Each reading has a number: a task that was given up may tell of an earlier one."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self.seen: Accumulator[Offsets] = spark.sparkContext.accumulator({}, _Least())
+        self.seen: Accumulator[Seen] = spark.sparkContext.accumulator({}, _Least())
+        self.reading = 0
+
+    def begin(self) -> None:
+        self.reading += 1
+        self.seen.value = {}
 
     def applied(self, offsets: Offsets) -> Offsets:
-        return {tp: min(offset, self.seen.value.get(tp, offset)) for tp, offset in offsets.items()}
+        seen = self.seen.value
+        return {tp: min(offset, seen.get((self.reading, *tp), offset)) for tp, offset in offsets.items()}
 
 
-class _Least(AccumulatorParam[Offsets]):
+class _Least(AccumulatorParam[Seen]):
     """A task that Spark repeats may tell it twice."""
 
-    def zero(self, value: Offsets) -> Offsets:
-        return dict(value)
+    def zero(self, value: Seen) -> Seen:
+        del value
+        return {}
 
-    def addInPlace(self, value1: Offsets, value2: Offsets) -> Offsets:  # noqa: N802 - Spark's name
-        for tp, offset in value2.items():
-            value1[tp] = min(offset, value1.get(tp, offset))
+    def addInPlace(self, value1: Seen, value2: Seen) -> Seen:  # noqa: N802 - Spark's name
+        for place, offset in value2.items():
+            value1[place] = min(offset, value1.get(place, offset))
         return value1
 
 
 @dataclass(frozen=True)
 class _Ordinary:
-    """In a worker."""
+    """In a worker. `told` is where an early end is noted, and under which number."""
 
     reads: tuple[Read, ...]
     present: tuple[str, ...]
     output: pa.Schema
-    ends: Accumulator[Offsets] | None
+    told: tuple[Accumulator[Seen], int] | None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         for received in batches:
@@ -128,7 +141,8 @@ class _Ordinary:
             yield pa.RecordBatch.from_arrays([columns[name] for name in self.output.names], schema=self.output)
 
     def _end(self, batch: pa.RecordBatch) -> None:
-        if self.ends is None:
+        if self.told is None:
             raise UnusualMessagesError("A batch has messages that are read in another way.")
         topic, partition, offset = (batch.column(name)[0].as_py() for name in PLACE)
-        self.ends.add({(topic, partition): offset})
+        ends, reading = self.told
+        ends.add({(reading, topic, partition): offset})

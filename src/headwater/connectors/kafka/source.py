@@ -95,7 +95,9 @@ class KafkaSource:
         if fetch is None or self._table.connector.reads_upserts or (self._parallelism and not whole):
             return None
         self._look_for_schemas()
-        ends = None if whole else Ends(self._context.spark)
+        ends = None if whole else self._ends_early
+        if ends is not None:
+            ends.begin()
         watch = self._bad.watching(columns) if self._bad.tolerated else None
         rows = ordinary_rows(self._context.spark, fetch, self._table, columns, ends, watch)
         if rows is not None:
@@ -173,6 +175,10 @@ class KafkaSource:
         begin = _to_offsets(start)
         stop = {tp: offset for tp, offset in self._remaining(_to_offsets(end)).items() if offset > begin.get(tp, 0)}
         return begin, stop
+
+    @cached_property
+    def _ends_early(self) -> Ends:
+        return Ends(self._context.spark)
 
     @cached_property
     def _client(self) -> dict[str, Any] | None:
