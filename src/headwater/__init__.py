@@ -25,6 +25,7 @@ from headwater.errors import (
 )
 
 if TYPE_CHECKING:
+    from headwater.python_functions import udaf, udf, udtf
     from headwater.session import Session, connect
 
 __all__ = [
@@ -40,6 +41,9 @@ __all__ = [
     "SqlError",
     "ValidationError",
     "connect",
+    "udaf",
+    "udf",
+    "udtf",
 ]
 
 
@@ -49,4 +53,8 @@ def __getattr__(name: str) -> Any:
         from headwater import session
 
         return getattr(session, name)
+    if name in {"udf", "udtf", "udaf"}:
+        from headwater import python_functions
+
+        return getattr(python_functions, name)
     raise AttributeError(f"module 'headwater' has no attribute '{name}'")

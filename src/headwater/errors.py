@@ -1,18 +1,28 @@
 """Every error Headwater raises on purpose.
 
-    HeadwaterError              anything a user can be told about: a short fact, a detail, a hint
+    HeadwaterError              anything that is shown to a user: a short fact, a detail, a hint
     ├── SqlError                the text of a script is wrong; carries line, column and the source line
+    │   └── DependentError      a statement uses a table or view whose own statement is wrong
+    ├── ScriptErrors            several statements of a script are wrong; `errors` has each of them
     ├── ValidationError         a statement is well formed, but a table, option or query in it is not allowed
     ├── JobError                a running job stopped
     │   ├── BadRecordError      a message could not be decoded; names topic, partition and offset
+    │   ├── ResultClosedError   nobody reads the rows of a SELECT any more: its own job hears of it, no user does
+    │   ├── ResultTooLargeError   the rows of a SELECT are more than the driver holds
     │   ├── DataLossError       offsets that the job still needs are gone from the broker
     │   ├── IncompatibleCheckpointError   the checkpoint belongs to another job or another version of it
+    │   │   ├── CheckpointTakenError      another run has taken the checkpoint over, or still holds it
+    │   │   └── DamagedCheckpointError    a file of the checkpoint is not what it was written as
+    │   │       └── MissingFileError      a file that the checkpoint names is not there
+    │   ├── StaleCheckpointError   the sink is ahead of the checkpoint, which is an older copy
     │   ├── UnknownSchemaError  a message names a schema that the registry has not been asked for yet; it passes
     │   └── WorkerLostError     a Python worker of Spark ended in the middle of its work; it may pass
     ├── KafkaUnavailableError   the broker cannot be reached or cannot answer; it may pass
     │   └── KafkaRefusedError   the broker said no: login, certificate, permission, no such topic
     ├── RegistryUnavailableError   the schema registry cannot be reached or cannot answer; it may pass
     │   └── RegistryRefusedError   the registry said no: login, certificate, permission, schema
+    ├── StorageUnavailableError    the storage of a checkpoint cannot be reached or cannot answer; it may pass
+    │   └── StorageRefusedError    the storage said no: login, permission, address, no such bucket
     └── SetupError       this machine lacks something: Java, jars, a free port
 
 `str(error)` is the whole message for a person: fact, detail, then `Hint: …`. No error carries a secret.
@@ -20,23 +30,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 __all__ = [
     "BadRecordError",
+    "CheckpointTakenError",
+    "DamagedCheckpointError",
     "DataLossError",
+    "DependentError",
     "HeadwaterError",
     "IncompatibleCheckpointError",
     "JobError",
     "KafkaRefusedError",
     "KafkaUnavailableError",
+    "MissingFileError",
     "Position",
     "RegistryRefusedError",
     "RegistryUnavailableError",
+    "ResultClosedError",
+    "ResultTooLargeError",
+    "ScriptErrors",
     "SetupError",
     "SqlError",
+    "StaleCheckpointError",
+    "StorageRefusedError",
+    "StorageUnavailableError",
     "UnknownSchemaError",
-    "UnusualMessagesError",
     "ValidationError",
     "WorkerLostError",
 ]
@@ -66,7 +86,7 @@ class Position:
 
     line: int
     column: int
-    text: str
+    text: str = field(repr=False)
     length: int = 1
 
     def render(self, name: str = "") -> str:
@@ -97,6 +117,21 @@ class SqlError(HeadwaterError):
         return "\n".join(parts)
 
 
+class DependentError(SqlError):
+    """What is wrong is the statement that should have created what this one uses."""
+
+
+class ScriptErrors(HeadwaterError):
+    """Several statements are wrong, each for a reason of its own."""
+
+    def __init__(self, errors: Sequence[HeadwaterError]) -> None:
+        super().__init__(f"{len(errors)} statements are wrong.")
+        self.errors = tuple(errors)
+
+    def __str__(self) -> str:
+        return "\n\n".join([self.fact, *(str(error) for error in self.errors)])
+
+
 class ValidationError(HeadwaterError):
     """A table definition, an option or a query is not allowed."""
 
@@ -109,6 +144,14 @@ class BadRecordError(JobError):
     """A message could not be decoded."""
 
 
+class ResultClosedError(JobError):
+    """The reader of a SELECT has gone."""
+
+
+class ResultTooLargeError(JobError):
+    """The result of a SELECT does not fit into what the driver may hold."""
+
+
 class DataLossError(JobError):
     """Messages the job had not read yet are gone."""
 
@@ -117,12 +160,36 @@ class IncompatibleCheckpointError(JobError):
     """The checkpoint was written by a job this one cannot continue."""
 
 
+class CheckpointTakenError(IncompatibleCheckpointError):
+    """Another run writes to the same checkpoint. The one that was started last goes on; all others stop."""
+
+
+class DamagedCheckpointError(IncompatibleCheckpointError):
+    """A file of the checkpoint cannot be read, or is not what the commit that names it says."""
+
+
+class MissingFileError(DamagedCheckpointError):
+    """A file that the checkpoint names is not there; `name` is relative to the checkpoint."""
+
+    def __init__(self, name: str, location: str) -> None:
+        self.name = name
+        super().__init__(
+            f"File '{name}' of the checkpoint is missing.",
+            detail=f"Checkpoint: {location}",
+            hint="Restore the checkpoint from a copy, or start with a new --checkpoint directory (the job then reads "
+            "its input again).",
+        )
+
+    def __reduce__(self) -> tuple[type[MissingFileError], tuple[str, str]]:
+        return type(self), (self.name, self.detail.removeprefix("Checkpoint: "))
+
+
+class StaleCheckpointError(JobError):
+    """The sink already has a batch that this checkpoint does not know: going on would lose or double rows."""
+
+
 class UnknownSchemaError(JobError):
     """A message names a schema that is not known yet. A running job asks the registry for it and tries again."""
-
-
-class UnusualMessagesError(JobError):
-    """A batch cannot be read by the short cut that was tried. A job reads it the longer way; nobody is told."""
 
 
 class WorkerLostError(JobError):
@@ -143,6 +210,14 @@ class RegistryUnavailableError(HeadwaterError):
 
 class RegistryRefusedError(RegistryUnavailableError):
     """The registry refused: not authenticated, not allowed, not compatible. Trying again would not help."""
+
+
+class StorageUnavailableError(HeadwaterError):
+    """The storage of a checkpoint cannot be reached, or cannot answer now. A running job tries again."""
+
+
+class StorageRefusedError(StorageUnavailableError):
+    """The storage refused: not authenticated, not allowed, not supported. Trying again would not help."""
 
 
 class SetupError(HeadwaterError):

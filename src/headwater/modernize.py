@@ -1,4 +1,4 @@
-"""Scripts in the older spelling rewritten to today's, and the proof that they still mean the same.
+"""Scripts with legacy connector options rewritten to current ones, and the proof that they still mean the same.
 
 1. Every statement takes effect in a session of its own kind of script: there the catalog knows what each table says.
 2. The options of its WITH clause and of its hints are replaced where they stand.
@@ -7,18 +7,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from headwater.catalog.catalog import Catalog
 from headwater.catalog.tables import Table
+from headwater.definitions import Definitions
 from headwater.errors import HeadwaterError
 from headwater.options.spelling import Spelling
 from headwater.options.translate import spelling_of
 from headwater.plan.explain import explain
 from headwater.plan.nodes import Scan, Write, walk
-from headwater.session import Session
-from headwater.sql.rewrite import Edit, OptionGroup, edited, group_edit, option_groups
-from headwater.sql.script import Script, parse_with_tokens
+from headwater.sql.option_edits import Edit, OptionGroup, edited, group_edit, option_groups
+from headwater.sql.parser import parse_script, parse_with_tokens
+from headwater.sql.script import Script
 from headwater.sql.statements import CreateTable, Statement
 
 __all__ = ["Modernized", "Modernizer", "Rewritten"]
@@ -26,7 +28,7 @@ __all__ = ["Modernized", "Modernizer", "Rewritten"]
 
 @dataclass(frozen=True)
 class Rewritten:
-    """One WITH clause or hint: whose options, in which line, how many, and which of them nothing stands for today."""
+    """One WITH clause or hint: whose options, in which line, how many, and which of them have no replacement."""
 
     table: str
     line: int
@@ -47,23 +49,25 @@ class Modernized:
 class Modernizer:
     """Scripts of one session, in their order."""
 
-    before: Session = field(default_factory=Session)
-    after: Session = field(default_factory=Session)
+    variables: Mapping[str, str] = field(default_factory=dict)
+    before: Definitions = field(default_factory=Definitions)
+    after: Definitions = field(default_factory=Definitions)
 
     def modernize(self, text: str, name: str = "") -> Modernized:
-        script = Script(text, name, self.before.variables)
+        script = Script(text, name, self.variables)
         plans: list[Write] = []
         edits: list[Edit] = []
         rewritten: list[Rewritten] = []
         for statement, tokens in parse_with_tokens(script):
-            plans += self.before._define(statement)  # 1
+            plans += [job.plan for job in self.before.apply(statement)]  # 1
             for group in option_groups(tokens):
                 spelling = self._spelling(statement, group)
-                if not spelling.is_todays:
+                if not spelling.is_current:
                     edits.append(group_edit(script, group, spelling.parts))  # 2
                     rewritten.append(_rewritten(script, statement, group, spelling))
         new = edited(text, edits)
-        self._prove(plans, self.after.check(new, name))  # 3
+        statements = parse_script(new, name, self.variables)
+        self._prove(plans, [job.plan for statement in statements for job in self.after.apply(statement)])  # 3
         return Modernized(new, tuple(rewritten), len(plans))
 
     def _spelling(self, statement: Statement, group: OptionGroup) -> Spelling:
@@ -91,7 +95,7 @@ def _rewritten(script: Script, statement: Statement, group: OptionGroup, spellin
 
 
 def _stands(spelling: Spelling, key: str) -> bool:
-    """Whether something of today's says what the old key said. The word 'custom' is said by its class."""
+    """Whether a current option replaces the legacy one. The word 'custom' is replaced by the name of its class."""
     return bool(spelling.parts[key]) or spelling.name("sink.partitioner").startswith(key)
 
 

@@ -5,38 +5,35 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from headwater.catalog.catalog import Catalog
-from headwater.catalog.describe import describe_table, show_create
-from headwater.errors import SqlError, ValidationError
+from headwater.checking import check_script, raise_faults
+from headwater.definitions import Definitions, JobPlan, QueryPlan, StatementOutcome
+from headwater.functions_of_users import register_function
+from headwater.options.project import ProjectFile
 from headwater.options.session import SessionOptions
+from headwater.options.variables import ScriptVariables
+from headwater.orphans import check_unused
 from headwater.plan.explain import explain
-from headwater.plan.planner import plan_insert
+from headwater.protocol.locations import join
+from headwater.results.script import Result, Results
 from headwater.sql import statements as s
-from headwater.sql.script import parse_script
+from headwater.sql.parser import parse_script
+from headwater.steering import jobs_shown, stop_job
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from headwater.execution.job import Job, Progress
     from headwater.plan.nodes import Write
-    from headwater.runtime.job import Job, Progress
+    from headwater.results.query import QueryResult
 
-__all__ = ["Result", "Session", "connect"]
+__all__ = ["Result", "Results", "Session", "connect"]
 
-
-@dataclass(frozen=True)
-class Result:
-    """What one statement gave: rows to show, a job that was started, or nothing but a note."""
-
-    statement: s.Statement
-    header: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
-    jobs: tuple[Job, ...] = ()
-    notes: tuple[str, ...] = ()
+_LEAST_ROWS, _MOST_ROWS = 10_000, 200_000  # of a batch whose rows are shown as they are read
 
 
 @dataclass
@@ -53,51 +50,89 @@ class Session:
     catalog: Catalog = field(default_factory=Catalog)
     settings: SessionOptions = field(default_factory=SessionOptions)
     jobs: list[Job] = field(default_factory=list)
+    queries: list[QueryResult] = field(default_factory=list)
     _own_spark: bool = False
     _temporary: str = ""
 
-    def sql(self, text: str, name: str = "") -> list[Result]:
-        """Run a script: definitions take effect, every INSERT becomes a job that runs in the background."""
-        return [self.execute(statement) for statement in parse_script(text, name, self.variables)]
+    def __post_init__(self) -> None:
+        if not isinstance(self.variables, ScriptVariables):
+            self.variables = ScriptVariables(self.variables)
+
+    def __repr__(self) -> str:
+        """Without variables, settings of Spark and the checkpoint's address, which may hold credentials."""
+        return f"Session({self.catalog!r}, {self.settings!r}, jobs={self.jobs!r})"
+
+    def sql(self, text: str, name: str = "") -> Results:
+        """Run a script: definitions take effect, every INSERT becomes a job that runs in the background, the rows of a
+        SELECT are read from the result.
+
+        The whole script is checked first: if anything in it is wrong, nothing of it has happened."""
+        statements = parse_script(text, name, self.variables)
+        trial = self._definitions().copy()
+        jobs = [job for statement in statements for job in trial.apply(statement)]
+        warnings = self.check_checkpoints(jobs)
+        results = Results(self._executed(statement) for statement in statements)
+        started = next((i for i, result in enumerate(results) if result.jobs), None)
+        if warnings and started is not None:
+            results[started] = replace(results[started], warnings=warnings)
+        return results
 
     def check(self, text: str, name: str = "") -> list[Write]:
-        """Validate a script without Spark and without a broker; answer with the plans of its INSERTs."""
-        plans: list[Write] = []
-        for statement in parse_script(text, name, self.variables):
-            plans += self._define(statement)
-        return plans
+        """Validate a script without Spark and without a broker; answer with the plans of its INSERTs. The session stays
+        as it is. Raises the error of the statement that is wrong, or ScriptErrors if there are several."""
+        checked = check_script(replace(self._definitions().copy(), names=set()), text, name, self.variables)
+        raise_faults(checked.faults)
+        return [job.plan for _, outcome in checked.statements for job in outcome.jobs]
 
     def explain(self, text: str, name: str = "") -> str:
         return "\n\n".join(explain(plan) for plan in self.check(text, name))
 
+    def register(self, name: str, function: Callable[..., Any]) -> None:
+        """A Python function under a name in SQL, before a built-in one of that name: a plain function with
+        annotations, or what `headwater.udf`, `udtf`, `udaf` or PyFlink's decorators have made. An earlier one is
+        replaced; views keep the one they were created with."""
+        register_function(name, function, self.catalog)
+
+    def outcome(self, statement: s.Statement) -> StatementOutcome:
+        """What a statement would give. The session stays as it is."""
+        return self._definitions().copy().outcome(statement)
+
+    def check_checkpoints(self, jobs: Sequence[JobPlan]) -> tuple[str, ...]:
+        """Warnings about checkpoints that neither these jobs, which make up a script, nor earlier ones of the session
+        use. Raises if one of the jobs would start from scratch although such a checkpoint may be its own."""
+        return check_unused(jobs, {job.name for job in self.jobs})
+
     def execute(self, statement: s.Statement) -> Result:
-        match statement:
-            case s.Insert() | s.StatementSet():
-                plans = self._define(statement)
-                return Result(statement, jobs=tuple(self._start(plan) for plan in plans))
-            case s.SetOption(key=""):
-                return Result(statement, ("key", "value"), tuple(self.settings.rows()))
-            case s.SetOption():
-                self.settings, note = self.settings.set(statement.key, statement.value)
-                return Result(statement, notes=(note,) if note else ())
-            case s.Explain():
-                lines = explain_statement(self, statement).splitlines()
-                return Result(statement, ("plan",), tuple((line,) for line in lines))
-            case s.ShowTables() | s.Describe():
-                return _shown(self.catalog, statement)
-        self._define(statement)
-        return Result(statement)
+        if isinstance(statement, s.Show) and statement.kind == "JOBS":
+            shown = jobs_shown(self.jobs)
+            return Result(statement, shown.header, shown.rows)
+        if isinstance(statement, s.StopJob):
+            stop_job(self.jobs, statement)
+        definitions = self._definitions()
+        outcome = definitions.outcome(statement)
+        self.settings = definitions.settings
+        header, rows = (outcome.shown.header, outcome.shown.rows) if outcome.shown is not None else ((), ())
+        query = self._start_query(outcome.query) if outcome.query is not None else None
+        jobs = tuple(self._start(job) for job in outcome.jobs)
+        return Result(statement, header, rows, jobs, outcome.notes, query=query)
+
+    def _executed(self, statement: s.Statement) -> Result:
+        """With 'table.dml-sync', an INSERT ends before the next statement; if it failed, there is none."""
+        result = self.execute(statement)
+        for job in result.jobs if self.settings["table.dml-sync"] else ():
+            job.wait()
+        return result
 
     def table(self, name: str) -> DataFrame:
         """The table's content as of now, as a Spark DataFrame. A changelog table has one row per key."""
-        from headwater.runtime.snapshot import snapshot
+        from headwater.execution.snapshot import snapshot
 
         return snapshot(self.catalog.table(name), self.spark)
 
     @property
     def spark(self) -> SparkSession:
         if self.spark_session is None:
-            from headwater.runtime.spark import start_spark
+            from headwater.execution.spark import start_spark
 
             self.spark_session = start_spark(self.master, self.conf)
             self._own_spark = True
@@ -120,6 +155,8 @@ class Session:
             job.stop()
 
     def close(self) -> None:
+        for query in self.queries:
+            query.stop()
         self.stop_jobs()
         if self._own_spark and self.spark_session is not None:
             self.spark_session.stop()
@@ -134,62 +171,60 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _planned(self, statement: s.Insert) -> Write:
-        return plan_insert(statement, self.catalog, self.settings["table.exec.source.cdc-events-duplicate"])
+    def _definitions(self) -> Definitions:
+        """Names of a session whose state ends with it are never used again; otherwise a job that has ended may be
+        continued by another INSERT of its name."""
+        names = {job.name for job in self.jobs if job.running or not self.keeps_state}
+        return Definitions(self.catalog, self.settings, self.checkpoint, names)
 
-    def _define(self, statement: s.Statement) -> list[Write]:
-        """Everything a statement does short of running it."""
-        match statement:
-            case s.CreateTable():
-                self.catalog.create_table(statement)
-            case s.CreateView():
-                self.catalog.create_view(statement)
-            case s.Drop():
-                self.catalog.drop(statement)
-            case s.SetOption():
-                if statement.key:
-                    self.settings, _ = self.settings.set(statement.key, statement.value)
-            case s.Reset():
-                self.settings = self.settings.reset(statement.key)
-            case s.Insert():
-                return [self._planned(statement)]
-            case s.StatementSet():
-                return [self._planned(insert) for insert in statement.inserts]
-            case s.Explain():
-                explain_statement(self, statement)
-            case s.ShowTables() | s.Describe():
-                _shown(self.catalog, statement)
-            case _:
-                raise SqlError(
-                    "A query on its own shows nothing.",
-                    position=statement.position,
-                    hint="Write INSERT INTO a table with 'connector' = 'print' to see its rows.",
-                )
-        return []
+    def _start(self, planned: JobPlan) -> Job:
+        from headwater.execution.job import make_job
 
-    def _start(self, plan: Write) -> Job:
-        from headwater.runtime.job import make_job
-
-        number = len(self.jobs) + 1
-        pipeline = self.settings["pipeline.name"]
-        name = f"{pipeline}-{number}" if pipeline else f"{number}-{plan.table.name}"
-        job = make_job(name, plan, self.spark, self._checkpoint_of(name), self.settings, self.on_batch)
+        location = self._location(planned)
+        job = make_job(planned.name, planned.plan, self.spark, location, planned.settings, self.on_batch)
         self.on_job(job)
         self.jobs.append(job)
         return job.start()
 
-    def _checkpoint_of(self, job: str) -> str:
-        root = self.checkpoint or self.settings["execution.checkpointing.dir"] or ""
-        if not root:
-            if not self._temporary:
-                self._temporary = tempfile.mkdtemp(prefix="headwater-")
-            root = self._temporary
-        return f"{root.rstrip('/')}/{job}" if "://" in root else str(Path(root).absolute() / job)
+    def _start_query(self, planned: QueryPlan) -> QueryResult:
+        """Its state ends with it. It is no job of the session: nobody waits for it or continues it."""
+        from headwater.execution.job import make_job
+        from headwater.results.query import QueryResult
+
+        self.queries = [query for query in self.queries if query.running]
+        location = tempfile.mkdtemp(prefix="select-", dir=self._directory)
+        job = make_job(planned.name, planned.plan, self.spark, location, planned.settings, lambda _: None)
+        job.settings = replace(job.settings, max_rows=_batch_rows(planned))
+        limit = planned.settings["sql-client.execution.max-table-result.rows"]
+        query = QueryResult(planned.query, job, planned.channel, limit)
+        self.queries.append(query)
+        job.start()
+        return query
+
+    def _location(self, planned: JobPlan) -> str:
+        return join(planned.root or self._directory, planned.name)
+
+    @property
+    def _directory(self) -> str:
+        """For what ends with the session."""
+        if not self._temporary:
+            self._temporary = tempfile.mkdtemp(prefix="headwater-")  # which only its owner may read
+        return self._temporary
 
     @property
     def keeps_state(self) -> bool:
         """Whether jobs can be continued after this process has ended."""
         return bool(self.checkpoint or self.settings["execution.checkpointing.dir"])
+
+
+def _batch_rows(planned: QueryPlan) -> int:
+    """The driver holds what a task of a batch gives, so a batch of a SELECT has an end, in batch mode as well; with a
+    LIMIT, more would be read in vain."""
+    allowed: int = planned.settings["headwater.batch.max-rows"]
+    if not planned.query.any_rows:
+        return allowed
+    wanted = _MOST_ROWS if planned.query.limit is None else planned.query.limit + planned.query.offset
+    return min(allowed, max(_LEAST_ROWS, min(wanted, _MOST_ROWS)))
 
 
 def connect(
@@ -199,30 +234,16 @@ def connect(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     variables: Mapping[str, str] | None = None,
+    project: ProjectFile | None = None,
 ) -> Session:
-    """A session on a Spark of its own, or on the one handed in."""
-    return Session(checkpoint, master, conf or {}, variables or {}, spark_session=spark)
-
-
-def explain_statement(session: Session, statement: s.Explain) -> str:
-    target = statement.target
-    if isinstance(target, s.Insert | s.StatementSet):
-        return "\n\n".join(explain(plan) for plan in session._define(target))
-    raise ValidationError("EXPLAIN takes an INSERT or a statement set.", hint="Write EXPLAIN INSERT INTO … SELECT ….")
-
-
-def _shown(catalog: Catalog, statement: s.ShowTables | s.Describe) -> Result:
-    if isinstance(statement, s.Describe):
-        table = catalog.table(statement.name, statement.position)
-        header = ("name", "type", "null", "key", "extras", "watermark", "comment")
-        rows = (
-            (r.name, r.type, "" if r.null is None else str(r.null).lower(), r.key, r.extras, r.watermark, r.comment)
-            for r in describe_table(table)
-        )
-        return Result(statement, header, tuple(rows))
-    if statement.name:
-        text = show_create(catalog.get(statement.name, statement.position))
-        return Result(statement, ("create statement",), ((text,),))
-    views = [view.name for view in catalog.views()]
-    names = views if statement.kind == "VIEWS" else [*(table.name for table in catalog.tables()), *views]
-    return Result(statement, (statement.kind.lower()[:-1] + " name",), tuple((name,) for name in names))
+    """A session on a Spark of its own, or on the one handed in. `project` is what `read_project` has found in a
+    headwater.toml; the other arguments go before it."""
+    found = project or ProjectFile()
+    return Session(
+        checkpoint or found.checkpoint,
+        master or found.master or None,
+        {**found.spark, **(conf or {})},
+        ScriptVariables({**found.variables, **(variables or {})}, found.directory),
+        spark_session=spark,
+        catalog=Catalog(found.connection),
+    )

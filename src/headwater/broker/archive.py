@@ -6,12 +6,11 @@ time stamps) says so in one line of its log and starts as without it.
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
-from headwater.runtime.archive import publish
-from headwater.runtime.jars import broker_jars
-from headwater.runtime.java import check_java
+from headwater.install.class_archive import QUIET, new_archive
+from headwater.install.jars import broker_jars
+from headwater.install.java import check_java
 
 __all__ = ["archive_options", "has_archive", "make_archive"]
 
@@ -29,13 +28,9 @@ def make_archive() -> None:
     """Write the archive of the Java in use by starting and stopping a broker once."""
     from headwater.broker.server import Broker
 
-    archive = _archive_file()
-    with tempfile.TemporaryDirectory(prefix="headwater-") as scratch:
-        fresh = Path(scratch) / archive.name
-        options = [f"-XX:ArchiveClassesAtExit={fresh}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
-        Broker.start(Path(scratch) / "broker", port=0, die_with_parent=True, jvm_options=options).stop()
-        if fresh.is_file():
-            publish(fresh, archive)
+    with new_archive(_archive_file()) as fresh:
+        options = [f"-XX:ArchiveClassesAtExit={fresh}", *QUIET]
+        Broker.start(fresh.parent / "broker", port=0, die_with_parent=True, jvm_options=options).stop()
 
 
 def _archive_file() -> Path:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from headwater.broker import process
 from headwater.errors import SetupError
-from headwater.runtime.home import writable_directory
+from headwater.install.home import writable_directory
 
-__all__ = ["Files", "State"]
+__all__ = ["BrokerFiles", "BrokerState"]
 
 
 @dataclass(frozen=True)
-class State:
+class BrokerState:
     """What broker.json remembers of the last start."""
 
     pid: int
@@ -23,19 +23,20 @@ class State:
 
 
 @dataclass(frozen=True)
-class Files:
+class BrokerFiles:
     """One broker's directory, an absolute path with symbolic links followed."""
 
     directory: Path
 
     @classmethod
-    def at(cls, directory: Path) -> Files:
+    def at(cls, directory: Path) -> BrokerFiles:
         """For looking only: nothing is created."""
         return cls(directory.expanduser().resolve())
 
     @classmethod
-    def created(cls, directory: Path) -> Files:
-        """For starting: the directory exists afterwards and can be written to."""
+    def created(cls, directory: Path) -> BrokerFiles:
+        """For starting: the directory exists afterwards and can be written to. If it is new, only its owner may read
+        what is in it: data and logs."""
         files = cls.at(directory)
         if "," in str(files.directory):
             raise SetupError(
@@ -43,7 +44,7 @@ class Files:
                 detail="Kafka reads a comma in the path of its data as the end of the path.",
                 hint="Choose a directory without a comma.",
             )
-        writable_directory(files.directory)
+        writable_directory(files.directory, 0o700)
         return files
 
     @property
@@ -74,13 +75,13 @@ class Files:
             return None
         return next((line.removeprefix("cluster.id=") for line in lines if line.startswith("cluster.id=")), None)
 
-    def read_state(self) -> State | None:
+    def read_state(self) -> BrokerState | None:
         try:
-            return State(**json.loads((self.directory / "broker.json").read_text(encoding="utf-8")))
+            return BrokerState(**json.loads((self.directory / "broker.json").read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
             return None
 
-    def write_state(self, state: State) -> None:
+    def write_state(self, state: BrokerState) -> None:
         fresh = self.directory / "broker.json.new"
         fresh.write_text(json.dumps(asdict(state)) + "\n", encoding="utf-8")
         fresh.replace(self.directory / "broker.json")

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 from headwater.broker import process
 from headwater.broker.archive import archive_options
-from headwater.broker.files import Files, State
-from headwater.broker.properties import Layout, render, server_properties
+from headwater.broker.files import BrokerFiles, BrokerState
+from headwater.broker.properties import BrokerLayout, render, server_properties
 from headwater.errors import SetupError
-from headwater.runtime.jars import broker_jars
-from headwater.runtime.java import check_java
+from headwater.install.jars import broker_jars
+from headwater.install.java import check_java
 
-__all__ = ["Launch", "launch", "wait_until_serving"]
+__all__ = ["BrokerLaunch", "launch", "wait_until_serving"]
 
 _DEFAULT_PORT = 9092
 _START_SECONDS = 120.0
@@ -40,10 +40,10 @@ _SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
 @dataclass(frozen=True)
-class Launch:
+class BrokerLaunch:
     """How a broker is to be started; `port` as in `Broker.start`."""
 
-    files: Files
+    files: BrokerFiles
     port: int | None = None
     partitions: int = 1
     die_with_parent: bool = False
@@ -55,7 +55,7 @@ class _PortTaken(Exception):
     """Somebody took the port between our look and Kafka's bind."""
 
 
-def launch(plan: Launch) -> State:
+def launch(plan: BrokerLaunch) -> BrokerState:
     """Start Kafka and return when it serves. A port that was not asked for by number may be replaced on the way."""
     for _ in range(_BIND_RACES):
         port = _choose_port(plan)
@@ -67,7 +67,7 @@ def launch(plan: Launch) -> State:
     raise _busy(port)
 
 
-def _launch_on(plan: Launch, port: int) -> State:
+def _launch_on(plan: BrokerLaunch, port: int) -> BrokerState:
     """One attempt.
 
     1. Write server.properties for this port.
@@ -77,14 +77,14 @@ def _launch_on(plan: Launch, port: int) -> State:
     """
     files = plan.files
     [controller_port] = process.free_ports(1)
-    layout = Layout(files.data, port, controller_port, plan.partitions, plan.extra_properties)
+    layout = BrokerLayout(files.data, port, controller_port, plan.partitions, plan.extra_properties)
     files.properties.write_text(render(server_properties(layout)), encoding="ascii")  # 1
     if files.log.exists():
         files.log.replace(files.log.with_suffix(".log.old"))
     cluster_id = files.cluster_id() or _format(files)  # 2
     spawn = process.spawn_supervised if plan.die_with_parent else process.spawn_detached
     pid = spawn(_java(*_HEAP, *plan.jvm_options, *_LOGGING, "kafka.Kafka", str(files.properties)), files.log)
-    state = State(pid, port, cluster_id)
+    state = BrokerState(pid, port, cluster_id)
     try:
         files.write_state(state)  # 3
         wait_until_serving(files, state)  # 4
@@ -101,7 +101,7 @@ def _java(*arguments: str) -> list[str]:
     return [str(check_java().command), *archive_options(), "-cp", str(classpath), *arguments]
 
 
-def _choose_port(plan: Launch) -> int:
+def _choose_port(plan: BrokerLaunch) -> int:
     if plan.port:
         if not process.is_free(plan.port):
             raise _busy(plan.port)
@@ -122,7 +122,7 @@ def _busy(port: int) -> SetupError:
     )
 
 
-def _format(files: Files) -> str:
+def _format(files: BrokerFiles) -> str:
     """Prepare an empty data directory for a new cluster; its id."""
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     # As one word: an id may begin with a dash.
@@ -138,7 +138,7 @@ def _format(files: Files) -> str:
     return cluster_id
 
 
-def wait_until_serving(files: Files, state: State) -> None:
+def wait_until_serving(files: BrokerFiles, state: BrokerState) -> None:
     """Return when the broker of `state` answers a metadata request as the cluster it should be."""
     deadline = time.monotonic() + _START_SECONDS
     while not _serves(state):
@@ -153,7 +153,7 @@ def wait_until_serving(files: Files, state: State) -> None:
         time.sleep(0.05)
 
 
-def _died(files: Files) -> Exception:
+def _died(files: BrokerFiles) -> Exception:
     words = files.last_words()
     if "Address already in use" in words:
         return _PortTaken()
@@ -163,7 +163,7 @@ def _died(files: Files) -> Exception:
     )
 
 
-def _serves(state: State) -> bool:
+def _serves(state: BrokerState) -> bool:
     # a plain connection is tried first: librdkafka waits longer after a refused one
     with socket.socket() as probe:
         probe.settimeout(1)

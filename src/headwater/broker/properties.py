@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Layout", "render", "server_properties"]
+__all__ = ["BrokerLayout", "render", "server_properties"]
 
 
 @dataclass(frozen=True)
-class Layout:
+class BrokerLayout:
     """What differs between two embedded brokers."""
 
     data: Path
@@ -20,7 +20,7 @@ class Layout:
     extra: Mapping[str, str] = field(default_factory=dict)
 
 
-def server_properties(layout: Layout) -> dict[str, str]:
+def server_properties(layout: BrokerLayout) -> dict[str, str]:
     """All settings; the layout's `extra` come last and win."""
     listener = f"PLAINTEXT://127.0.0.1:{layout.port}"
     return {

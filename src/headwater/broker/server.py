@@ -1,6 +1,6 @@
 """Starting, finding and stopping the embedded broker of a directory.
 
-A directory holds one broker: its data, its log (broker.log), its settings (server.properties, written anew at each
+A directory holds one broker: its data, its log (broker.log), its settings (server.properties, written again at each
 start) and its last pid and port (broker.json). A pid counts only if that process runs Kafka with these very settings.
 """
 
@@ -11,10 +11,10 @@ from pathlib import Path
 from types import TracebackType
 
 from headwater.broker import process
-from headwater.broker.files import Files, State
-from headwater.broker.launch import Launch, launch, wait_until_serving
+from headwater.broker.files import BrokerFiles, BrokerState
+from headwater.broker.launch import BrokerLaunch, launch, wait_until_serving
 from headwater.errors import SetupError
-from headwater.runtime.home import exclusive, headwater_home
+from headwater.install.home import exclusive, headwater_home
 
 __all__ = ["Broker"]
 
@@ -24,7 +24,7 @@ _STOP_SECONDS = 30.0
 class Broker:
     """A running embedded broker. As a context manager it stops at the end of the block, if the block started it."""
 
-    def __init__(self, directory: Path, state: State, *, started_here: bool) -> None:
+    def __init__(self, directory: Path, state: BrokerState, *, started_here: bool) -> None:
         self.directory = directory
         self._state = state
         self._started_here = started_here
@@ -54,7 +54,7 @@ class Broker:
 
     @property
     def log_file(self) -> Path:
-        return Files(self.directory).log
+        return BrokerFiles(self.directory).log
 
     @staticmethod
     def default_directory() -> Path:
@@ -78,8 +78,8 @@ class Broker:
         count for topics created without one. With `die_with_parent` the broker ends with this process, however that
         ends; without, it runs until it is stopped.
         """
-        files = Files.created(directory or cls.default_directory())
-        plan = Launch(files, port, partitions, die_with_parent, tuple(jvm_options), extra_properties or {})
+        files = BrokerFiles.created(directory or cls.default_directory())
+        plan = BrokerLaunch(files, port, partitions, die_with_parent, tuple(jvm_options), extra_properties or {})
         with exclusive(files.lock):
             running = cls.find(files.directory)
             if running is None:
@@ -91,7 +91,7 @@ class Broker:
     @classmethod
     def find(cls, directory: Path | None = None) -> Broker | None:
         """The broker of `directory` if its process is alive, else None. Starts nothing and creates nothing."""
-        files = Files.at(directory or cls.default_directory())
+        files = BrokerFiles.at(directory or cls.default_directory())
         state = files.read_state()
         if state is None or not files.is_broker(state.pid):
             return None
@@ -99,7 +99,7 @@ class Broker:
 
     def stop(self) -> None:
         """Shut the broker down in order, by force after half a minute. Does nothing if it is no longer running."""
-        files = Files(self.directory)
+        files = BrokerFiles(self.directory)
         if files.is_broker(self.pid):
             process.end(self.pid, patience=_STOP_SECONDS)
         process.collect(self.pid)

@@ -11,10 +11,18 @@ from sqlglot import exp
 from headwater.errors import Position
 from headwater.options.resolved import ResolvedOptions
 from headwater.options.spelling import Spelling, as_written
-from headwater.sql.statements import Column, ComputedColumn, MetadataColumn, PhysicalColumn, Watermark
+from headwater.sql.paths import DEFAULT_DATABASE
+from headwater.sql.statements import (
+    Column,
+    ComputedColumn,
+    MetadataColumn,
+    PhysicalColumn,
+    Statement,
+    WatermarkDeclaration,
+)
 
 if TYPE_CHECKING:
-    from headwater.connectors.base import Connector
+    from headwater.catalog.connector import Connector
 
 __all__ = ["Table", "View"]
 
@@ -22,7 +30,8 @@ __all__ = ["Table", "View"]
 @dataclass(frozen=True)
 class Table:
     """`columns` are in declared order; `primary_key` is () without one, and its columns are NOT NULL.
-    `options` are typed, `raw_options` their texts, `spelling` how the script says them. Expressions of computed columns
+    `options` are typed, `raw_options` as written, `spelling` how the script says them, `notes` which of them have no
+    effect. Expressions of computed columns
     and watermarks are sqlglot trees."""
 
     name: str
@@ -30,13 +39,14 @@ class Table:
     connector: Connector
     options: ResolvedOptions
     primary_key: tuple[str, ...] = ()
-    watermark: Watermark | None = None
+    watermark: WatermarkDeclaration | None = None
     partitioned_by: tuple[str, ...] = ()
     comment: str = ""
     temporary: bool = False
     position: Position | None = None
     option_positions: Mapping[str, Position] = field(default_factory=dict, compare=False)
     spelling: Spelling = field(default=as_written({}), compare=False)
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     def __hash__(self) -> int:
         return hash((self.name, self.options))
@@ -72,12 +82,19 @@ class Table:
 
 @dataclass(frozen=True)
 class View:
-    """`columns` rename those of `query`; () keeps their names."""
+    """`columns` rename those of `query`; () keeps their names. `database` was the current one when the view was
+    created: names in its query belong to it."""
 
     name: str
-    query: exp.Expression
+    query: exp.Expr = field(repr=False)  # whose hints may hold a password
     columns: tuple[str, ...] = ()
     comment: str = ""
     temporary: bool = False
-    text: str = field(default="", compare=False)
+    text: str = field(default="", compare=False, repr=False)
     position: Position | None = None
+    database: str = DEFAULT_DATABASE
+    origin: Statement | None = field(default=None, compare=False, repr=False)
+
+    def locate(self, node: exp.Expr) -> Position | None:
+        """Where a part of the query is written."""
+        return self.position if self.origin is None else self.origin.position_of(node)

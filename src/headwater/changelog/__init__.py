@@ -3,9 +3,9 @@
 kinds      the four kinds of change
 columns    null-safe comparison and grouping of Arrow columns
 reduce     sums and extremes of groups, as SQL has them
-state      a keyed table made of immutable sorted layers
+state      a keyed table made of immutable sorted runs
 operator   what an operator is
-normalize  upserts in, exact changes out
-aggregate  GROUP BY that can take rows back
+normalize  upserts in, full changelog out
+aggregate  GROUP BY under retraction
 multiset   how often each value occurs in its group: DISTINCT, MIN and MAX under retraction
 """

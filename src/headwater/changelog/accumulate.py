@@ -1,29 +1,37 @@
 """Accumulators: what is kept per group, how a batch is reduced to it, and how two of them are added.
 
-Sums overflow loudly: a wrong total is worse than a stopped job.
+Sums overflow loudly: a wrong total is worse than a stopped job. Sums of DOUBLE are exact.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.changelog.arrivals import ARRIVAL, picked
 from headwater.changelog.columns import Bools, Ints, flat
+from headwater.changelog.exact_sums import STORED, ExactSums, weight_name
 from headwater.changelog.multiset import GROUP, Multiset
-from headwater.changelog.reduce import add_sums, better, checked_cast, reduce_groups
+from headwater.changelog.reduce import add_sums, better, checked_cast, reduce_numbered
 
-__all__ = ["Accumulator", "add"]
+__all__ = ["Accumulator", "Kept", "to_show", "to_store"]
 
-_ROUNDING = 1e-12
+_BY_ARRIVAL = ("first", "last")
+
+Kept: TypeAlias = Any
+"""The accumulators of a batch's groups: an Arrow array, or `ExactSums`."""
 
 
 @dataclass(frozen=True)
 class Accumulator:
-    """`function` is sum, min or max. With `multiset` it is fed by that multiset's transitions: the number of values
-    (`of_values` false) or their sum."""
+    """`function` is sum, min or max; first or last, by arrival, of values that are not NULL; or arrivals, the number of
+    rows that ever came. With `multiset` it is computed from that multiset's transitions: the number of values
+    (`of_values` false) or their sum; or read from it (collected). The input column has the accumulator's name; a sum of
+    DOUBLE may come in the columns of a partial sum instead (`exact_sums`)."""
 
     name: str
     type: pa.DataType
@@ -31,41 +39,85 @@ class Accumulator:
     multiset: str = ""
     of_values: bool = False
 
-    def from_transitions(self, transitions: pa.Table, multiset: Multiset, count: int) -> pa.Array:
+    @property
+    def exact(self) -> bool:
+        return self.function == "sum" and bool(pa.types.is_floating(self.type))
+
+    @property
+    def sent(self) -> bool:
+        """Whether there is an input column for it."""
+        return not self.multiset and self.function != "arrivals"
+
+    @property
+    def stored_type(self) -> pa.DataType:
+        return STORED if self.exact else self.type
+
+    def from_transitions(self, transitions: pa.Table, multiset: Multiset, count: int) -> Kept:
         """For each of `count` groups what the transitions add to it; NULL for groups without any."""
-        weights = flat(transitions, multiset.weight)
+        groups, weights = flat(transitions, GROUP), flat(transitions, multiset.weight)
         amounts = weights
         if self.of_values:
             values = flat(transitions, multiset.value.name)
             values = values.cast(self.type)  # first: the smallest number of a type has no negative in it
+            if self.exact:
+                rows = pa.table([groups, values, weights], names=[GROUP, self.name, weight_name(self.name)])
+                return self.per_group(rows, count)
             amounts = pc.if_else(pc.greater(weights, 0), values, pc.negate(values))
         elif self.function != "sum":
             return pa.nulls(count, self.type)
-        table = pa.table([flat(transitions, GROUP), amounts], names=[GROUP, self.name])
-        return self.per_group(table, count)
+        return self.per_group(pa.table([groups, amounts], names=[GROUP, self.name]), count)
 
-    def per_group(self, rows: pa.Table, count: int) -> pa.Array:
+    def per_group(self, rows: pa.Table, count: int) -> Kept:
         """This accumulator over `rows`, one for each of `count` groups; NULL for groups without rows."""
-        reduced = reduce_groups(rows, [GROUP], [(self.name, self.function)])
-        column = checked_cast(flat(reduced, self.name), self.type)
-        places: Ints = np.full(count, -1, dtype=np.int64)
-        places[flat(reduced, GROUP).to_numpy()] = np.arange(reduced.num_rows)
-        return column.take(pa.array(places, mask=places < 0))
+        groups = flat(rows, GROUP).to_numpy()
+        if self.exact:
+            return ExactSums.of_rows(rows, self.name, groups, count)
+        if self.function == "arrivals":
+            return pa.array(np.bincount(groups, minlength=count))
+        if self.function in _BY_ARRIVAL:
+            return self._picked(rows, groups, count)
+        return checked_cast(reduce_numbered(flat(rows, self.name), groups, count, self.function), self.type)
 
-    def remains(self, stored: pa.Array, new: pa.Array) -> Bools:
-        """For which groups there is something left to remember. What is left of a sum of fractions that was nearly all
-        taken away is rounding."""
-        if self.function != "sum":
-            return np.asarray(new.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
-        if not pa.types.is_floating(self.type):
+    def _picked(self, rows: pa.Table, groups: Ints, count: int) -> pa.Array:
+        values = flat(rows, self.name)
+        there = np.flatnonzero(values.is_valid().to_numpy(zero_copy_only=False))
+        came = flat(rows, ARRIVAL).to_numpy() if ARRIVAL in rows.column_names else np.arange(rows.num_rows)
+        at = there[np.lexsort([came[there], groups[there]])]
+        return picked(values.take(pa.array(at)), groups[at], came[at], count, self.function)[0].cast(self.type)
+
+    def load(self, stored: pa.Array) -> Kept:
+        return ExactSums.from_stored(stored) if self.exact else stored
+
+    def add(self, kept: Kept, more: Kept) -> Kept:
+        """Two of the same groups; NULL is nothing."""
+        if isinstance(kept, ExactSums):
+            return kept + more
+        if self.function in _BY_ARRIVAL:
+            return pc.coalesce(
+                *((kept, more.cast(kept.type)) if self.function == "first" else (more.cast(kept.type), kept))
+            )
+        if self.function == "collected":
+            return kept
+        if self.function in {"sum", "arrivals"}:
+            return add_sums(kept, more.cast(kept.type))
+        return better(kept, more, self.function)
+
+    def remains(self, kept: Kept) -> Bools:
+        """For which groups there is something left to store."""
+        if isinstance(kept, ExactSums):
+            return kept.some()
+        if self.function == "arrivals":
+            return np.zeros(len(kept), dtype=np.bool_)
+        if self.function == "sum":
             zero = pa.scalar(0).cast(self.type)
-            return np.asarray(pc.not_equal(pc.fill_null(new, zero), zero).to_numpy(zero_copy_only=False))
-        before, after = (pc.fill_null(a, 0.0).to_numpy(zero_copy_only=False) for a in (stored, new))
-        kept: Bools = ~(np.abs(after) <= np.abs(before) * _ROUNDING)
-        return kept
+            return np.asarray(pc.not_equal(pc.fill_null(kept, zero), zero).to_numpy(zero_copy_only=False))
+        return np.asarray(kept.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def add(stored: pa.Array, more: pa.Array, function: str) -> pa.Array:
-    """Two accumulators of the same groups; NULL is nothing."""
-    more = more.cast(stored.type)
-    return add_sums(stored, more) if function == "sum" else better(stored, more, function)
+def to_store(kept: Kept) -> pa.Array:
+    return kept.stored() if isinstance(kept, ExactSums) else kept
+
+
+def to_show(kept: Kept) -> pa.Array:
+    """What a result is computed from."""
+    return kept.rounded() if isinstance(kept, ExactSums) else kept

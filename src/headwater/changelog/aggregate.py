@@ -8,6 +8,8 @@ comes with.
 
     COUNT         a sum of weights                SUM, AVG      a weighted sum and the number of non-null values
     MIN, MAX      of inserts: the best so far     DISTINCT, and MIN, MAX that lose rows: a `Multiset`
+    FIRST_VALUE, LAST_VALUE   of inserts: the value; that lose rows, and LISTAGG, ARRAY_AGG …: an `OrderedMultiset`
+    VAR, STDDEV   exact sums of the values and of their squares
 """
 
 from __future__ import annotations
@@ -19,20 +21,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.changelog.accumulate import Accumulator, add
+from headwater.changelog.accumulate import Accumulator, Kept, to_store
+from headwater.changelog.arrivals import ARRIVAL, Collected, OrderedMultiset, order_of, places_in_groups
 from headwater.changelog.columns import Bools, Ints, concat, constant, equal_rows, flat, widen
 from headwater.changelog.grouping import Groups, group_rows
 from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, KIND_TYPE, UPDATE_AFTER, UPDATE_BEFORE
 from headwater.changelog.multiset import GROUP, Multiset
-from headwater.changelog.operator import State
-from headwater.changelog.reduce import checked_cast
+from headwater.changelog.operator import State, Time
+from headwater.changelog.reduce import better, checked_cast
 from headwater.changelog.results import Result
-from headwater.changelog.state import TableSpec
+from headwater.state.table import TableSpec
 
 __all__ = ["ROWS", "Aggregate", "Extreme"]
 
 ROWS = "__n"
 """The number of rows in a group: an accumulator every aggregate has."""
+_ARRIVALS = "__arrivals"
+"""How many rows ever came to a group, or left it: the order of the next one."""
 
 
 @dataclass(frozen=True)
@@ -59,61 +64,114 @@ class Aggregate:
     before: bool
     multisets: tuple[Multiset, ...] = ()
     extremes: tuple[Extreme, ...] = ()
+    collected: tuple[Collected, ...] = ()
     ones: tuple[str, ...] = ()
 
     @property
     def tables(self) -> tuple[TableSpec, ...]:
-        values = pa.schema([(ROWS, pa.int64()), *((a.name, a.type) for a in self.accumulators)])
+        values = pa.schema([(a.name, a.stored_type) for a in self._all])
         return (TableSpec("groups", self.groups, values), *(m.spec for m in self.multisets))
 
     @property
     def output(self) -> pa.Schema:
         return pa.schema([*self.groups, *((r.name, r.type) for r in self.results), pa.field(KIND, KIND_TYPE)])
 
-    def step(self, state: State, rows: pa.Table) -> pa.Table:
+    @property
+    def inputs(self) -> tuple[pa.Schema, ...]:
+        sent = [(a.name, a.type) for a in self.accumulators if a.sent and a.name not in self.ones]
+        rows = [] if ROWS in self.ones else [(ROWS, pa.int64())]
+        remembered = [f for m in self.multisets for f in ((m.value.name, m.value.type), (m.weight, pa.int64()))]
+        hashes = [(m.hash_, pa.int64()) for m in self.multisets]
+        arrival = [(ARRIVAL, pa.int64())] if self._by_arrival else []
+        return (pa.schema([(HASH, pa.int64()), *self.groups, *rows, *sent, *remembered, *hashes, *arrival]),)
+
+    @property
+    def _by_arrival(self) -> bool:
+        return bool(self.collected) or any(a.function in {"first", "last"} for a in self.accumulators)
+
+    @property
+    def timed(self) -> bool:
+        return False
+
+    def step(self, state: State, inputs: tuple[pa.Table, ...], time: Time) -> pa.Table:
         """1. Reduce the batch to one row per group. 2. Run the multisets. 3. Add to what is stored. 4. Rescan extremes
         that were lost. 5. Store. 6. Emit what changed."""
+        (rows,) = inputs
         for name in self.ones:
             rows = rows.append_column(name, constant(1, rows.num_rows, pa.int64()))
         keys = [flat(rows, n) for n in self.groups.names]
+        # One row per group and task arrives; several tasks may have rows of a group.
         grouped = group_rows(flat(rows, HASH).to_numpy(), keys)
         first, count = pa.array(grouped.first), len(grouped)
         groups = [key.take(first) for key in keys]
         hashes: Ints = flat(rows, HASH).to_numpy()[grouped.first]
         batch = self._reduced(rows, grouped)  # 1
-        moved = {m.name: m.apply(state[m.name], *m.unpacked(rows, grouped.of_row)) for m in self.multisets}  # 2
-        for a in (a for a in self.accumulators if a.multiset):
+        plain = [m for m in self.multisets if not isinstance(m, OrderedMultiset)]
+        moved = {m.name: m.apply(state[m.name], *m.unpacked(rows, grouped.of_row)) for m in plain}  # 2
+        for a in (a for a in self.accumulators if a.multiset in moved):
             batch[a.name] = a.from_transitions(moved[a.multiset], self._multiset(a.multiset), count)
         found = state["groups"].lookup(hashes, groups)
-        new = {ROWS: add(flat(found.values, ROWS), batch[ROWS], "sum")}  # 3
-        for a in self.accumulators:
-            new[a.name] = add(flat(found.values, a.name), batch[a.name], a.function)
+        old = {a.name: a.load(flat(found.values, a.name)) for a in self._all}
+        new = {a.name: a.add(old[a.name], batch.get(a.name)) for a in self._all}  # 3
+        new |= self._collect(state, rows, grouped, groups, old)
         for extreme in self.extremes:  # 4
-            current = flat(found.values, extreme.accumulator)
+            current = old[extreme.accumulator]
             new[extreme.accumulator] = self._extreme(state, extreme, moved[extreme.multiset], current, groups, hashes)
-        old = {name: flat(found.values, name) for name in new}
+        # A group may be stored with no rows in it: retractions may overtake the rows they retract, and are
+        # remembered.
         known: Bools = found.hit & (pc.fill_null(old[ROWS], 0).to_numpy() > 0)
         alive: Bools = new[ROWS].to_numpy() > 0
         left: Bools = new[ROWS].to_numpy() != 0
+        # A group is forgotten only if nothing of it remains, so that an emptied group starts from exact zeros.
         for a in self.accumulators:  # as many rows may have come as have gone, and yet not the same
-            left |= a.remains(old[a.name], new[a.name])
+            left |= a.remains(new[a.name])
         old_results, new_results = self._results(old, count), self._results(new, count)
-        unchanged = equal_rows(list(old.values()), list(new.values()), count)
+        columns = [to_store(kept) for kept in new.values()]
+        unchanged = equal_rows([flat(found.values, name) for name in new], columns, count)
+        # What did not change is not written again: state grows with changes, not with batches.
         touched: Bools = np.where(left, ~(found.hit & unchanged), found.hit)
         index = pa.array(np.flatnonzero(touched))
-        stored = [column.take(index) for column in new.values()]
+        stored = [column.take(index) for column in columns]
         state["groups"].write(hashes[touched], [g.take(index) for g in groups], stored, ~left[touched])  # 5
+        # Compared as results, not as accumulators: an average may stay the same while sum and count change.
         same = equal_rows(old_results, new_results, count)
         return self._changes(groups, old_results, new_results, known, alive, same)  # 6
 
-    def _reduced(self, rows: pa.Table, grouped: Groups) -> dict[str, pa.Array]:
+    @property
+    def _all(self) -> tuple[Accumulator, ...]:
+        arrivals = (Accumulator(_ARRIVALS, pa.int64(), "arrivals"),) if self.collected else ()
+        return Accumulator(ROWS, pa.int64(), "sum"), *self.accumulators, *arrivals
+
+    def _reduced(self, rows: pa.Table, grouped: Groups) -> dict[str, Kept]:
         """The plain accumulators of the batch, one value per group."""
-        plain = [Accumulator(ROWS, pa.int64(), "sum"), *(a for a in self.accumulators if not a.multiset)]
-        if len(grouped) == rows.num_rows:
-            first = pa.array(grouped.first)
-            return {a.name: checked_cast(flat(rows, a.name).take(first), a.type) for a in plain}
-        numbered = rows.select([a.name for a in plain]).append_column(GROUP, pa.array(grouped.of_row))
-        return {a.name: a.per_group(numbered, len(grouped)) for a in plain}
+        plain = [a for a in self._all if a.sent or a.function == "arrivals"]
+        numbered = rows.append_column(GROUP, pa.array(grouped.of_row))
+        # Every row a group of its own is the usual case behind a pre-aggregation: nothing to reduce then.
+        if len(grouped) < rows.num_rows:
+            return {a.name: a.per_group(numbered, len(grouped)) for a in plain}
+        first = pa.array(grouped.first)
+        return {
+            a.name: a.per_group(numbered, len(grouped))
+            if a.exact or not a.sent
+            else checked_cast(flat(rows, a.name).take(first), a.type)
+            for a in plain
+        }
+
+    def _collect(
+        self, state: State, rows: pa.Table, grouped: Groups, groups: Sequence[pa.Array], old: dict[str, Kept]
+    ) -> dict[str, Kept]:
+        """The accumulators of values that are kept in the order they came."""
+        found: dict[str, Kept] = {}
+        hashes = flat(rows, HASH).to_numpy()[grouped.first]
+        for multiset in (m for m in self.multisets if isinstance(m, OrderedMultiset)):
+            table, orders = state[multiset.name], _orders(rows, grouped, old[_ARRIVALS])
+            moved = multiset.apply_in_order(table, rows, grouped.of_row, orders, len(grouped))
+            for collected in (c for c in self.collected if c.multiset == multiset.name):
+                names = collected.accumulator, order_of(collected.accumulator)
+                current = old[names[0]], old.get(names[1], pa.nulls(len(grouped), pa.int64()))
+                new = multiset.picked_again(table, groups, hashes, collected, moved, current)
+                found |= {name: kept for name, kept in zip(names, new, strict=True) if name in old}
+        return found
 
     def _multiset(self, name: str) -> Multiset:
         return next(m for m in self.multisets if m.name == name)
@@ -133,8 +191,9 @@ class Aggregate:
         reduction = Accumulator(multiset.value.name, multiset.value.type, extreme.function)
         best = reduction.per_group(transitions.filter(pc.greater(weights, 0)), count)
         lost = reduction.per_group(transitions.filter(pc.less(weights, 0)), count)
-        answer = add(current, best, extreme.function)
+        answer = better(current, best, extreme.function)
         same = equal_rows([current], [lost], count) & pc.is_valid(lost).to_numpy(zero_copy_only=False)
+        # Only where the best value itself has gone is its successor looked for among all values of the group.
         if not same.any():
             return answer
         stale = pa.array(np.flatnonzero(same))
@@ -142,7 +201,7 @@ class Aggregate:
         rescanned = multiset.extremes(state[multiset.name], asked, hashes[same], extreme.function)
         return pc.replace_with_mask(answer, pa.array(same), rescanned.cast(answer.type))
 
-    def _results(self, accumulators: dict[str, pa.Array], count: int) -> list[pa.Array]:
+    def _results(self, accumulators: dict[str, Kept], count: int) -> list[pa.Array]:
         return [r.compute(accumulators, count) for r in self.results]
 
     def _changes(
@@ -170,3 +229,14 @@ class Aggregate:
         schema = widen(self.output)
         columns = [c.cast(f.type) for c, f in zip(columns, schema, strict=False)]
         return pa.table([*columns, constant(kind, len(index), KIND_TYPE)], schema=schema)
+
+
+def _orders(rows: pa.Table, grouped: Groups, arrivals: pa.Array) -> Ints:
+    """The order of each row among all that ever came to its group."""
+    numbers = np.arange(rows.num_rows, dtype=np.int64)
+    came = flat(rows, ARRIVAL).to_numpy() if ARRIVAL in rows.column_names else numbers
+    in_order = np.lexsort([numbers, came, grouped.of_row])
+    orders: Ints = np.empty(rows.num_rows, dtype=np.int64)
+    orders[in_order] = places_in_groups(grouped.of_row[in_order])
+    orders += pc.fill_null(arrivals, 0).to_numpy()[grouped.of_row]
+    return orders

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from headwater.changelog.columns import Ints, equal_rows, flat
+from headwater.changelog.columns import Ints, equal_rows
+from headwater.changelog.identity import row_ids
 
 __all__ = ["Groups", "group_rows"]
 
@@ -33,7 +34,7 @@ def group_rows(hashes: Ints, keys: Sequence[pa.Array]) -> Groups:
     others = np.flatnonzero(groups.first[groups.of_row] != np.arange(len(hashes)))
     here, there = pa.array(others), pa.array(groups.first[groups.of_row[others]])
     same = equal_rows([key.take(here) for key in keys], [key.take(there) for key in keys], len(others))
-    return groups if same.all() else _group_by_keys(hashes, keys)
+    return groups if same.all() else _split_by_keys(groups, keys, groups.of_row[others[~same]])
 
 
 def _group_by_hash(hashes: Ints) -> Groups:
@@ -46,13 +47,13 @@ def _group_by_hash(hashes: Ints) -> Groups:
     return Groups(of_row, order[starts])
 
 
-def _group_by_keys(hashes: Ints, keys: Sequence[pa.Array]) -> Groups:
-    names = [f"key{i}" for i in range(len(keys))]
-    rows = pa.table([pa.array(hashes), *keys], names=["hash", *names])
-    numbered = rows.append_column("row", pa.array(np.arange(len(hashes))))
-    lists = numbered.group_by(["hash", *names], use_threads=False).aggregate([("row", "list")])
-    order = np.argsort(flat(lists, "hash").to_numpy(), kind="stable")
-    rows_of = flat(lists, "row_list").take(pa.array(order))
-    of_row = np.empty(len(hashes), dtype=np.int64)
-    of_row[rows_of.flatten().to_numpy()] = np.repeat(np.arange(len(order)), rows_of.value_lengths().to_numpy())
-    return Groups(of_row, rows_of.flatten().take(pa.array(rows_of.offsets.to_numpy()[:-1])).to_numpy())
+def _split_by_keys(groups: Groups, keys: Sequence[pa.Array], mixed: Ints) -> Groups:
+    """The same groups, of which the `mixed` ones have more than one key. New ones take the place of the mixed one."""
+    is_mixed = np.zeros(len(groups), dtype=np.bool_)
+    is_mixed[mixed] = True
+    rows = np.flatnonzero(is_mixed[groups.of_row])
+    ids = row_ids([key.take(pa.array(rows)) for key in keys], len(rows))
+    of_row = groups.of_row * (int(ids.max()) + 1)
+    of_row[rows] += ids
+    _, first, of_row = np.unique(of_row, return_index=True, return_inverse=True)
+    return Groups(of_row, first)

@@ -7,12 +7,27 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-__all__ = ["DELETE", "HASH", "INSERT", "KIND", "KIND_TYPE", "SHORT_NAMES", "UPDATE_AFTER", "UPDATE_BEFORE"]
+from headwater.state.columns import HASH
+
+__all__ = [
+    "ADDED",
+    "DELETE",
+    "HASH",
+    "INSERT",
+    "KIND",
+    "KIND_TYPE",
+    "RETRACTED",
+    "SHORT_NAMES",
+    "UPDATE_AFTER",
+    "UPDATE_BEFORE",
+]
 
 INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = 0, 1, 2, 3
 SHORT_NAMES = ("+I", "-U", "+U", "-D")
 
 KIND = "__kind"
+ADDED = f"{KIND} IN ({INSERT}, {UPDATE_AFTER})"
+RETRACTED = f"{KIND} IN ({UPDATE_BEFORE}, {DELETE})"
+"""SQL: whether a change adds a row (+I, +U), or retracts one (-U, -D)."""
+
 KIND_TYPE = pa.int8()
-HASH = "__h"
-"""A 64-bit hash of a row's key, made once by the JVM. It finds candidates; equality of keys decides."""

@@ -4,7 +4,7 @@ DISTINCT aggregates, and MIN and MAX over input that takes rows back, keep one s
 weights (+1 row came, -1 row went) into transitions: +1 where a value appeared, -1 where its last occurrence went.
 
 The upper half of a row's hash comes from the group, the lower half from the value, so that all values of a group lie
-side by side in every layer and can be scanned when its smallest or largest value has gone.
+side by side in every sorted run and can be scanned when its smallest or largest value has gone.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.changelog.columns import Ints, flat, widen
+from headwater.changelog.columns import Ints, equal_rows, flat, widen
 from headwater.changelog.grouping import group_rows
-from headwater.changelog.reduce import reduce_groups
-from headwater.changelog.state import StateTable, TableSpec
+from headwater.changelog.kinds import HASH
+from headwater.changelog.reduce import better, reduce_numbered
+from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["GROUP", "Multiset", "prefix"]
 
 COUNT = "__count"
 GROUP = "__group"
-"""The number of a row's group in the batch at hand."""
+"""The number of a row's group in the current batch."""
 
 
 def prefix(hashes: Ints) -> Ints:
@@ -68,6 +69,7 @@ class Multiset:
         weights = flat(used, self.weight).to_numpy()
         if not weights.all():
             used, weights = used.filter(pa.array(weights != 0)).combine_chunks(), weights[weights != 0]
+        # A value that is added and retracted in the same batch never reaches the state.
         net, weights = self._net(used, weights)
         hashes = flat(net, self.hash_).to_numpy()
         keys = [flat(net, name) for name in names]
@@ -75,6 +77,7 @@ class Multiset:
         before = np.where(found.hit, pc.fill_null(flat(found.values, COUNT), 0).to_numpy(), 0)
         after = before + weights
         table.write(hashes, keys, [pa.array(after)], after == 0)
+        # Counts below 0 are kept (a retraction that came first), but such a value is not there.
         moved = np.sign(after).clip(0) - np.sign(before).clip(0)
         transitions = net.select([GROUP, self.value.name]).append_column(self.weight, pa.array(moved))
         return transitions.filter(pa.array(moved != 0)).combine_chunks()
@@ -89,20 +92,32 @@ class Multiset:
         return rows.take(pa.array(values.first[left])), net[left]
 
     def extremes(self, table: StateTable, groups: Sequence[pa.Array], hashes: Ints, function: str) -> pa.Array:
-        """MIN or MAX of each group, from all its values; NULL for a group without any."""
-        asked = pa.table([*groups, pa.array(np.arange(len(hashes)))], names=[*self.groups.names, "__group"])
-        values = table.scan_prefix(np.unique(prefix(hashes)))
-        values = values.filter(pc.greater(values.column(COUNT), 0))
-        names = self.groups.names
-        best = reduce_groups(values, names, [(self.value.name, function)])
-        if names:
-            return _align(asked, best, names, self.value.name)
-        found = flat(best, self.value.name)
-        return found if len(found) else pa.nulls(len(hashes), found.type)
+        """MIN or MAX of each group, from all its values; NULL for a group without any. `hashes` are in order."""
+        best = pa.nulls(len(hashes), widen(pa.schema([self.value])).field(0).type)
+        # Values of a group lie together, because their hashes share its upper half: a scan reads them and little
+        # else.
+        for batch in table.scan_prefix(prefix(hashes)):
+            rows = pa.Table.from_batches([batch])
+            rows = rows.filter(pc.greater(rows.column(COUNT), 0)).combine_chunks()
+            owners = self._owners(rows, groups, prefix(hashes))
+            mine = owners >= 0
+            values = flat(rows, self.value.name).filter(pa.array(mine))
+            best = better(best, reduce_numbered(values, owners[mine], len(hashes), function), function)
+        return best
 
-
-def _align(asked: pa.Table, answer: pa.Table, names: Sequence[str], column: str) -> pa.Array:
-    """`answer`'s column in the order of `asked`. NULL is a group like any other, which a join would not match."""
-    position = {key: row for row, key in enumerate(zip(*(answer.column(n).to_pylist() for n in names), strict=True))}
-    rows = [position.get(key) for key in zip(*(asked.column(n).to_pylist() for n in names), strict=True)]
-    return flat(answer, column).take(pa.array(rows, pa.int64()))
+    def _owners(self, rows: pa.Table, groups: Sequence[pa.Array], prefixes: Ints) -> Ints:
+        """Which of the groups each row belongs to, or -1. The upper half of the hash finds a candidate, the key
+        decides; groups with the same upper half stand side by side."""
+        wanted, keys = prefix(flat(rows, HASH).to_numpy()), [flat(rows, n) for n in self.groups.names]
+        owners: Ints = np.full(len(wanted), -1, dtype=np.int64)
+        places, candidates = np.arange(len(wanted)), np.searchsorted(prefixes, wanted)
+        while True:
+            inside = candidates < len(prefixes)
+            inside[inside] = prefixes[candidates[inside]] == wanted[places[inside]]
+            places, candidates = places[inside], candidates[inside]
+            if not len(places):
+                return owners
+            here, there = pa.array(places), pa.array(candidates)
+            same = equal_rows([k.take(here) for k in keys], [g.take(there) for g in groups], len(places))
+            owners[places[same]] = candidates[same]
+            places, candidates = places[~same], candidates[~same] + 1

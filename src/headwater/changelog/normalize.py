@@ -1,4 +1,4 @@
-"""Upserts in, exact changes out.
+"""Upsert changelog in, full changelog out.
 
 The input says, per key, "this is the row now" or "the key is gone". The state is the last row of every key, so the
 output knows what was there before: +I for a new key, -U/+U for a changed row, -D with the full old row for a delete.
@@ -16,18 +16,18 @@ import pyarrow as pa
 from headwater.changelog.columns import Bools, concat, constant, equal_rows, flat, last_rows, widen
 from headwater.changelog.grouping import group_rows
 from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, KIND_TYPE, UPDATE_AFTER, UPDATE_BEFORE
-from headwater.changelog.operator import State
-from headwater.changelog.state import Found, TableSpec
+from headwater.changelog.operator import State, Time
+from headwater.state.table import Lookup, TableSpec
 
 __all__ = ["OFFSET", "ORDER", "PARTITION", "POSITION", "Normalize", "newest_rows"]
 
 ORDER, PARTITION, OFFSET, POSITION = "__ts", "__partition", "__offset", "__position"
-"""Where a change stood: its place in its message, if a message can hold several; offsets order one partition; the
+"""The position of a change: its place in its message, if a message can hold several; offsets order one partition; the
 record's time orders the same key across partitions."""
 
 
 def newest_rows(rows: pa.Table, key: Sequence[str]) -> pa.Table:
-    """Of the rows of each key the one that stood last."""
+    """Of the rows of each key the last one."""
     within = [name for name in (OFFSET, POSITION) if name in rows.column_names]
     return last_rows(last_rows(rows, [*key, PARTITION], within), key, [ORDER, PARTITION])
 
@@ -48,9 +48,17 @@ class Normalize:
     def output(self) -> pa.Schema:
         return pa.schema([*self.keys, *self.values, pa.field(KIND, KIND_TYPE)])
 
-    def step(self, state: State, rows: pa.Table) -> pa.Table:
+    @property
+    def inputs(self) -> tuple[pa.Schema, ...]:
+        return (pa.schema([(HASH, pa.int64()), *self.keys, *self.values, (KIND, KIND_TYPE)]),)
+
+    @property
+    def timed(self) -> bool:
+        return False
+
+    def step(self, state: State, inputs: tuple[pa.Table, ...], time: Time) -> pa.Table:
         table = state["rows"]
-        rows = self._newest(rows)
+        rows = self._newest(inputs[0])
         keys = [flat(rows, name) for name in self.keys.names]
         values = [flat(rows, name) for name in self.values.names]
         hashes = flat(rows, HASH).to_numpy()
@@ -70,7 +78,7 @@ class Normalize:
             return rows.take(pa.array(grouped.first))  # sorted by hash: lookups are faster
         return newest_rows(rows, [HASH, *names])
 
-    def _changes(self, rows: pa.Table, found: Found, gone: Bools, changed: Bools) -> pa.Table:
+    def _changes(self, rows: pa.Table, found: Lookup, gone: Bools, changed: Bools) -> pa.Table:
         parts = [
             self._part(rows, None, changed & ~gone & ~found.hit, INSERT),
             self._part(rows, None, changed & ~gone & found.hit, UPDATE_AFTER),
@@ -80,7 +88,7 @@ class Normalize:
             parts.insert(0, self._part(rows, found, changed & ~gone & found.hit, UPDATE_BEFORE))
         return concat(parts)
 
-    def _part(self, rows: pa.Table, old: Found | None, where: Bools, kind: int) -> pa.Table:
+    def _part(self, rows: pa.Table, old: Lookup | None, where: Bools, kind: int) -> pa.Table:
         """Rows at `where`, with new values, or with the old ones if `old` is given."""
         index = pa.array(np.flatnonzero(where))
         values = rows if old is None else old.values

@@ -1,25 +1,55 @@
-"""What an operator is: a step from state and a batch of changes to new state and changes.
+"""What an operator is: a step from state, batches of changes and time to new state and changes.
 
-An operator is a frozen value that can be sent to another process. It knows its state tables and its output columns,
-and nothing of Spark, files or Kafka. The result of feeding it a history may not depend on how the history is cut.
+An operator is a frozen value that can be sent to another process. It knows its inputs, its state tables and its output
+columns, and nothing of Spark, files, Kafka or clocks. The result of feeding it a history may not depend on how the
+history is cut into batches, nor on the order in which rows of different keys come.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from headwater.changelog.state import StateTable, TableSpec
+from headwater.state.table import StateTable, TableSpec
 
-__all__ = ["Operator", "State"]
+__all__ = ["FINAL", "OWN_WATERMARK", "DropsLateRows", "Operator", "State", "Time"]
 
 State = Mapping[str, StateTable]
 
+FINAL = (1 << 63) - 1
+"""The watermark at the end of bounded input: every window closes."""
+
+OWN_WATERMARK = "__watermark"
+"""A column of rows that have an event time: the watermark of the partition that a row came from, before the row. The
+same as `sql.typed.OWN_WATERMARK`."""
+
+
+@dataclass(frozen=True)
+class Time:
+    """The time of a batch, in microseconds since 1970 (UTC). A watermark says that no row up to it is to come any more;
+    None if there is none yet. With several inputs it is the least of theirs. It never goes back."""
+
+    watermark_before: int | None = None
+    watermark: int | None = None
+    processing: int = 0
+
+    @property
+    def moved(self) -> bool:
+        return self.watermark != self.watermark_before
+
 
 class Operator(Protocol):
-    """`step` reads and writes `state` (one table per spec, by name) and answers with `output` columns."""
+    """`inputs` are the columns a step needs of each input: `HASH`, whose upper half is the hash of the key by which the
+    input is partitioned, and the rest. An input may have the column `KIND`; without it all rows are inserts.
+
+    An operator that is `timed` must run in every state partition when the watermark moved, also without rows.
+    """
+
+    @property
+    def inputs(self) -> tuple[pa.Schema, ...]: ...
 
     @property
     def tables(self) -> tuple[TableSpec, ...]: ...
@@ -27,4 +57,17 @@ class Operator(Protocol):
     @property
     def output(self) -> pa.Schema: ...
 
-    def step(self, state: State, rows: pa.Table) -> pa.Table: ...
+    @property
+    def timed(self) -> bool: ...
+
+    def step(self, state: State, inputs: tuple[pa.Table, ...], time: Time) -> pa.Table:
+        """Read and write `state` (one table per spec, by name); answer with `output` columns. Retractions come before
+        what is added."""
+
+
+@runtime_checkable
+class DropsLateRows(Protocol):
+    """An operator that drops rows that are too late, and can say which."""
+
+    def step_with_late(self, state: State, inputs: tuple[pa.Table, ...], time: Time) -> tuple[pa.Table, pa.Table]:
+        """As `step`; and the rows of the first input that came too late."""

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.changelog.columns import flat
+from headwater.changelog.columns import Ints, flat, group_key
 from headwater.errors import JobError
 
-__all__ = ["add_sums", "better", "checked_cast", "reduce_groups"]
+__all__ = ["add_sums", "better", "checked_cast", "reduce_groups", "reduce_numbered"]
 
-_ALL = "__all"
+_ALL, _ROW = "__all", "__row"
 _LARGEST = (1 << 63) - 1
 _MAGNITUDE = 0x7FFFFFFFFFFFFFFF
 
@@ -24,14 +24,29 @@ Prepared = tuple[pa.Array, Callable[[pa.Array], pa.Array]]
 
 def reduce_groups(rows: pa.Table, keys: Sequence[str], wanted: Sequence[tuple[str, str]]) -> pa.Table:
     """One row per key that occurs, with each wanted (column, sum or min or max) under the column's own name."""
-    names = list(keys) or [_ALL]
-    key_columns = [flat(rows, k) for k in keys] or [pa.repeat(pa.scalar(0), rows.num_rows)]
+    originals = {key: flat(rows, key) for key in keys}
+    stand_ins = {key: group_key(column) for key, column in originals.items()}
+    stand_ins = stand_ins or {_ALL: pa.repeat(pa.scalar(0), rows.num_rows)}
     prepared = {name: _prepare(flat(rows, name), function) for name, function in wanted}
-    columns = [*key_columns, *(column for column, _ in prepared.values())]
-    grouped = pa.table(columns, names=[*names, *prepared]).group_by(names, use_threads=False)
-    reduced = grouped.aggregate(list(wanted))
-    answers = [prepared[name][1](flat(reduced, f"{name}_{function}")) for name, function in wanted]
-    return pa.table([*(flat(reduced, k) for k in keys), *answers], names=[*keys, *prepared])
+    asked: list[tuple[str, str]] = list(wanted)
+    columns = {**stand_ins, **{name: column for name, (column, _) in prepared.items()}}
+    nested = [key for key, column in originals.items() if column is not stand_ins[key]]
+    if nested:
+        columns[_ROW] = pa.array(np.arange(rows.num_rows))
+        asked.append((_ROW, "min"))
+    reduced = pa.table(columns).group_by(list(stand_ins), use_threads=False).aggregate(asked)
+    found = {k: originals[k].take(flat(reduced, f"{_ROW}_min")) if k in nested else flat(reduced, k) for k in keys}
+    answers = {name: prepared[name][1](flat(reduced, f"{name}_{function}")) for name, function in wanted}
+    return pa.table({**found, **answers})
+
+
+def reduce_numbered(column: pa.Array, groups: Ints, count: int, function: str) -> pa.Array:
+    """The sum, least or greatest of the values of each of `count` groups, which are numbered; NULL without any."""
+    rows = pa.table([pa.array(groups), column], names=["group", "value"])
+    reduced = reduce_groups(rows, ["group"], [("value", function)])
+    places: Ints = np.full(count, -1, dtype=np.int64)
+    places[flat(reduced, "group").to_numpy()] = np.arange(reduced.num_rows)
+    return flat(reduced, "value").take(pa.array(places, mask=places < 0))
 
 
 def better(stored: pa.Array, more: pa.Array, function: str) -> pa.Array:

@@ -1,4 +1,4 @@
-"""From accumulators to the values a query shows, by Flink's result types."""
+"""From accumulators to the values a query shows, by Flink's result types. Others: `lists`, `spreads`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from decimal import ROUND_HALF_UP, Decimal, localcontext
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.changelog.accumulate import Kept, to_show
+from headwater.changelog.lists import COLLECTIONS
+from headwater.changelog.spreads import SPREADS, spread_of
 from headwater.errors import JobError
 
 __all__ = ["Result"]
@@ -16,21 +19,29 @@ __all__ = ["Result"]
 
 @dataclass(frozen=True)
 class Result:
-    """`function` is COUNT, SUM, AVG, MIN or MAX; `value` and `count` name accumulators."""
+    """`function` is the aggregate's name; `value`, `count` and `squares` name accumulators. `separator` is that of
+    LISTAGG."""
 
     name: str
     type: pa.DataType
     function: str
     value: str
     count: str = ""
+    squares: tuple[str, ...] = ()
+    separator: str = ""
 
-    def compute(self, accumulators: Mapping[str, pa.Array], rows: int) -> pa.Array:
-        value = accumulators[self.value]
+    def compute(self, accumulators: Mapping[str, Kept], rows: int) -> pa.Array:
+        value = to_show(accumulators[self.value])
         if self.function == "COUNT":
             return pc.fill_null(value, 0).cast(self.type)
-        if self.function in {"MIN", "MAX"}:
+        if self.function in {"MIN", "MAX", "FIRST_VALUE", "LAST_VALUE"}:
             return value.cast(self.type)
+        if self.function in COLLECTIONS:
+            return COLLECTIONS[self.function](value, self.type, self.separator)
         count = pc.fill_null(accumulators[self.count], 0)
+        if self.function in SPREADS:
+            squares = [accumulators[name] for name in self.squares]
+            return self._narrow(spread_of(self.function, accumulators[self.value], squares, count, self.type))
         some = pc.greater(count, 0)
         if self.function == "SUM":
             return self._narrow(pc.if_else(some, value, pa.scalar(None, value.type)))
@@ -53,7 +64,7 @@ class Result:
         return self._narrow(pa.array(answers, pa.decimal256(76, self.type.scale)))
 
     def _narrow_average(self, column: pa.Array) -> pa.Array:
-        """The average of whole numbers fits where they fit. It may not while rows are missing that were taken back
+        """The average of whole numbers fits where they fit. It may not while rows are missing that were retracted
         before they came; for that moment it is NULL."""
         try:
             return column.cast(self.type)

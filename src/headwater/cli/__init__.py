@@ -7,12 +7,29 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import zip_longest
 from typing import Annotated
 
 import typer
 
-from headwater.cli import broker, check, demo, fetch, modernize, options, run, test_, topic, version
-from headwater.errors import HeadwaterError
+from headwater.cli import (
+    broker,
+    check,
+    checkpoint,
+    demo,
+    doctor,
+    fetch,
+    init,
+    jobs,
+    modernize,
+    options,
+    run,
+    sql,
+    test_,
+    topic,
+    version,
+)
+from headwater.cli.style import error_message
 
 __all__ = ["app", "main"]
 
@@ -20,22 +37,28 @@ app = typer.Typer(
     name="headwater",
     help="Flink-style SQL over Kafka topics, on Spark.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 app.command("run")(run.run)
+app.command("sql")(sql.sql)
+app.command("jobs")(jobs.jobs)
+app.command("status")(jobs.status)
+app.command("stop")(jobs.stop)
 app.command("check")(check.check)
 app.command("explain")(check.explain)
 app.command("modernize")(modernize.modernize)
 app.command("options")(options.options)
 app.command("test")(test_.play_cases)
 app.command("demo")(demo.demo)
+app.command("init")(init.init)
+app.command("doctor")(doctor.doctor)
 app.command("fetch")(fetch.fetch)
 app.add_typer(broker.app, name="broker")
 app.add_typer(topic.app, name="topic")
+app.add_typer(checkpoint.app, name="checkpoint")
 
 
 @app.callback()
@@ -50,16 +73,16 @@ def _options(
 def main() -> None:
     """Run a command line. An error becomes a message on stderr and exit code 1; HEADWATER_DEBUG=1 shows its origin."""
     try:
-        app()
+        app(args=_with_port(sys.argv[1:]))
     except Exception as error:
         if os.environ.get("HEADWATER_DEBUG", "") == "1":
             raise
         typer.secho("Error: ", fg="red", bold=True, nl=False, err=True)
-        typer.echo(_message(error), err=True)
+        typer.echo(error_message(error), err=True)
         sys.exit(1)
 
 
-def _message(error: Exception) -> str:
-    if isinstance(error, HeadwaterError):
-        return str(error)
-    return f"{type(error).__name__}: {error}\nHint: This is a bug in Headwater. HEADWATER_DEBUG=1 shows where it arose."
+def _with_port(arguments: list[str]) -> list[str]:
+    """'--ui' may stand alone: then it is '--ui=any', which the command line's library has no way to say."""
+    pairs = zip_longest(arguments, arguments[1:], fillvalue="")
+    return ["--ui=any" if word == "--ui" and not following.isdigit() else word for word, following in pairs]

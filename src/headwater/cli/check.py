@@ -3,43 +3,56 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import typer
 
-from headwater.cli.scripts import Planned, ScriptArguments, Variables, plan_scripts, read_pairs, read_scripts
+from headwater.cli.scripts import (
+    Environment,
+    Planned,
+    ScriptArguments,
+    Variables,
+    plan_scripts,
+    project_of,
+    read_scripts,
+    variables_of,
+)
 
 if TYPE_CHECKING:
     from headwater.catalog.tables import Table, View
-    from headwater.plan.nodes import Write
+    from headwater.plan.nodes import Node, Write
 
 __all__ = ["check", "explain"]
 
 _SHOWN = 80
 
 
-def check(scripts: ScriptArguments, var: Variables = None) -> None:
+def check(scripts: ScriptArguments, var: Variables = None, env: Environment = "") -> None:
     """Validate scripts: syntax, tables, options, types and plans. Nothing is read, written or started.
 
-    Ends with exit code 1 at the first problem, shown with its file, line and column.
+    Shows every statement that is wrong with its file, line and column, and then ends with exit code 1.
 
     \b
     Example:
       headwater check totals.sql --var kafka=127.0.0.1:9092
     """
+    from headwater.catalog.catalog import Catalog
     from headwater.cli.style import aligned
-    from headwater.session import Session
+    from headwater.definitions import Definitions
 
-    session = Session(variables=read_pairs(var, "--var"))
-    planned = plan_scripts(session, read_scripts(scripts))
-    for line in aligned([*_definitions(session.catalog.tables(), session.catalog.views()), *_inserts(planned)]):
+    files = read_scripts(scripts)
+    project = project_of(files, env)
+    definitions = Definitions(Catalog(project.connection))
+    planned = plan_scripts(definitions, files, variables_of(project, var))
+    tables, views = definitions.catalog.tables(), definitions.catalog.views()
+    for line in aligned([*_definitions(tables, views), *_inserts(planned)]):
         typer.echo(line)
-    typer.echo(_verdict(planned, len(session.catalog.tables()), len(session.catalog.views())))
+    typer.echo(_verdict(planned, len(tables), len(views)))
 
 
-def explain(scripts: ScriptArguments, var: Variables = None) -> None:
-    """Show the plan of every INSERT.
+def explain(scripts: ScriptArguments, var: Variables = None, env: Environment = "") -> None:
+    """Show the plan of every INSERT and SELECT.
 
     One line per operator: the changes it emits, the key of its rows and the state it keeps.
 
@@ -47,17 +60,27 @@ def explain(scripts: ScriptArguments, var: Variables = None) -> None:
     Example:
       headwater explain totals.sql --var kafka=127.0.0.1:9092
     """
+    from headwater.catalog.catalog import Catalog
+    from headwater.definitions import Definitions
     from headwater.plan.explain import explain as explained
-    from headwater.session import Session
 
-    session = Session(variables=read_pairs(var, "--var"))
-    planned = plan_scripts(session, read_scripts(scripts))
-    found = [(p, insert, plan) for p in planned for insert, plan in zip(p.inserts, p.plans, strict=True)]
-    for number, (part, insert, plan) in enumerate(found):
-        typer.echo("\n" * bool(number) + f"INSERT INTO {insert.target}  ({part.script.name}:{insert.position.line})")
+    files = read_scripts(scripts)
+    project = project_of(files, env)
+    planned = plan_scripts(Definitions(Catalog(project.connection)), files, variables_of(project, var))
+    found = [entry for part in planned for entry in _to_explain(part)]
+    for number, (title, plan) in enumerate(found):
+        typer.echo("\n" * bool(number) + title)
         typer.echo(explained(plan))
     if not found:
-        typer.echo("No INSERT to explain.")
+        typer.echo("No INSERT or SELECT to explain.")
+
+
+def _to_explain(part: Planned) -> Iterator[tuple[str, Node]]:
+    for job in part.jobs:
+        yield f"INSERT INTO {job.insert.target}  ({part.origin(job)})", job.plan
+    if part.outcome.query is not None:
+        place = f"{part.script.name}:{part.statement.position.line}"
+        yield f"SELECT  ({place})", part.outcome.query.plan.input
 
 
 def _definitions(tables: Iterable[Table], views: Iterable[View]) -> list[tuple[str, str, str]]:
@@ -85,27 +108,26 @@ def _columns(number: int) -> str:
 
 
 def _inserts(planned: Iterable[Planned]) -> list[tuple[str, str, str]]:
-    return [("insert", plan.table.name, _insert_facts(plan)) for part in planned for plan in part.plans]
+    return [("insert", job.plan.table.name, _insert_facts(job.plan)) for part in planned for job in part.jobs]
 
 
 def _insert_facts(plan: Write) -> str:
-    from headwater.plan.explain import state_of
-    from headwater.plan.nodes import Scan, walk
-    from headwater.plan.traits import Mode, mode_of
+    from headwater.plan.nodes import Mode, Scan, walk
 
     nodes = walk(plan)
     sources = sorted({node.table.name for node in nodes if isinstance(node, Scan)})
-    state = [state_of(node) for node in nodes if state_of(node)]
-    changes = "appends" if mode_of(plan.input) is Mode.APPEND else "updates"
+    state = [node.remembers for node in nodes if node.remembers]
+    changes = "appends" if plan.input.mode is Mode.APPEND else "updates"
     facts = [f"from {', '.join(sources)}" if sources else "from VALUES", changes]
     return ", ".join([*facts, f"state: {'; '.join(state)}" if state else "no state"])
 
 
 def _verdict(planned: list[Planned], tables: int, views: int) -> str:
-    inserts = sum(len(part.plans) for part in planned)
+    inserts = sum(len(part.jobs) for part in planned)
+    queries = sum(part.outcome.query is not None for part in planned)
     counted = [
         f"{number} {noun}" + ("" if number == 1 else "s")
-        for number, noun in ((tables, "table"), (views, "view"), (inserts, "insert"))
+        for number, noun in ((tables, "table"), (views, "view"), (inserts, "insert"), (queries, "select"))
         if number
     ]
     return f"ok: {', '.join(counted)}" if counted else f"ok: {len(planned)} statements"

@@ -12,7 +12,7 @@ from headwater.cli.stopping import Stop, in_background
 from headwater.cli.style import count
 
 if TYPE_CHECKING:
-    from headwater.demo.stage import Stage, Verdict
+    from headwater.demo.run import DemoRun, Verdict
 
 __all__ = ["DemoView", "demo"]
 
@@ -51,18 +51,18 @@ def demo(
     """
     from headwater.cli.progress import ensure_jars
     from headwater.cli.quiet import start_spark
-    from headwater.demo.stage import Stage
+    from headwater.demo.run import DemoRun
 
     typer.secho("Headwater demo: a Kafka broker, page views, and two SQL scripts that count them.", bold=True)
     ensure_jars(["broker", "spark"])
-    stage = Stage(rate, start_spark)
-    view = _open_view(stage, seconds)
+    run = DemoRun(rate, start_spark)
+    view = _open_view(run, seconds)
     with Stop() as stop:
         try:
-            verdict = _play(stage, view, stop, seconds)
+            verdict = _play(run, view, stop, seconds)
         finally:
             view.show(None)
-            in_background(stage.close, lambda: view.show(None))
+            in_background(run.close, lambda: view.show(None))
             view.close()
     if verdict is None:
         typer.echo("Stopped before there was anything to see.")
@@ -72,30 +72,30 @@ def demo(
         raise typer.Exit(1)
 
 
-def _play(stage: Stage, view: DemoView, stop: Stop, seconds: float) -> Verdict | None:
+def _play(run: DemoRun, view: DemoView, stop: Stop, seconds: float) -> Verdict | None:
     """Open, watch until the time is up or Ctrl-C, and let the jobs finish. None if it was over before it began."""
-    in_background(stage.open, lambda: view.show(None))
+    in_background(run.open, lambda: view.show(None))
     if stop.requested:
         return None
     began: float | None = None
     while not stop.requested:
-        stage.check_jobs()
-        if began is None and all(follower.counts for follower in stage.followers.values()):
+        run.check_jobs()
+        if began is None and all(follower.counts for follower in run.followers.values()):
             began = time.monotonic()
         clock = None if began is None else time.monotonic() - began
         view.show(clock)
         if clock is not None and clock >= seconds:
             break
         time.sleep(_LOOK_EVERY)
-    return in_background(stage.finish, lambda: view.show(seconds))
+    return in_background(run.finish, lambda: view.show(seconds))
 
 
-def _open_view(stage: Stage, seconds: float) -> DemoView:
+def _open_view(run: DemoRun, seconds: float) -> DemoView:
     if sys.stdout.isatty():
         from headwater.cli.demo_screen import DemoScreen
 
-        return DemoScreen(stage, seconds)
-    return PlainDemo(stage)
+        return DemoScreen(run, seconds)
+    return PlainDemo(run)
 
 
 class PlainDemo:
@@ -103,25 +103,25 @@ class PlainDemo:
 
     _EVERY = 5.0
 
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
+    def __init__(self, run: DemoRun) -> None:
+        self._run = run
         self._phase = ""
         self._due = 0.0
 
     def show(self, clock: float | None) -> None:
-        if self._stage.phase != self._phase:
-            self._phase = self._stage.phase
+        if self._run.phase != self._phase:
+            self._phase = self._run.phase
             typer.echo(f"{self._phase} …")
-        if clock is not None and clock >= self._due and self._stage.feed is not None:
+        if clock is not None and clock >= self._due and self._run.feed is not None:
             self._due += self._EVERY
             typer.echo(self._totals(clock))
 
     def _totals(self, clock: float) -> str:
-        assert self._stage.feed is not None
+        assert self._run.feed is not None
         tables = "  ".join(
-            f"{name}: {count(sum(pv for pv, _ in self._stage.counts(name).values()))}" for name in self._stage.followers
+            f"{name}: {count(sum(pv for pv, _ in self._run.counts(name).values()))}" for name in self._run.followers
         )
-        return f"{clock:4.0f} s  fed: {count(self._stage.feed.sent)}  {tables}"
+        return f"{clock:4.0f} s  fed: {count(self._run.feed.sent)}  {tables}"
 
     def close(self) -> None:
         pass

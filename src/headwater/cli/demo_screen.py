@@ -20,11 +20,11 @@ from rich.text import Text
 
 from headwater.cli.demo import NEXT, verdict_lines
 from headwater.cli.live import job_table
-from headwater.cli.meter import Meter, Reading
 from headwater.cli.style import count, span
+from headwater.control.meter import JobSample, Meter
 from headwater.demo.results import Counts
+from headwater.demo.run import DemoRun, Verdict
 from headwater.demo.scripts import COPY, COUNT, OUTPUTS, query_of
-from headwater.demo.stage import Stage, Verdict
 from headwater.demo.traffic import REGIONS
 
 __all__ = ["DemoScreen"]
@@ -34,15 +34,14 @@ _FLASH = 0.5
 _BAR = 18
 _NUMBERS = 40  # columns of a panel that are not the bar
 _SIDE_BY_SIDE = 104  # columns
-_WIDE = 114
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 class DemoScreen:
     """Implements `DemoView`."""
 
-    def __init__(self, stage: Stage, seconds: float, console: Console | None = None) -> None:
-        self._stage = stage
+    def __init__(self, run: DemoRun, seconds: float, console: Console | None = None) -> None:
+        self._run = run
         self._seconds = seconds
         self._console = console or Console(highlight=False)
         self._spinner = Spinner("dots", style="cyan")
@@ -51,15 +50,15 @@ class DemoScreen:
         self._clock: float | None = None
         self._closed = False
         self._read_at = 0.0
-        self._readings: list[Reading] = []
+        self._readings: list[JobSample] = []
         self._live = Live(console=self._console, get_renderable=self.picture, auto_refresh=False)
         self._live.start()
 
     def show(self, clock: float | None) -> None:
         self._clock = clock
-        if len(self._meters) != len(self._stage.jobs):
-            self._meters = [Meter(job.progress) for job in self._stage.jobs]
-        if time.monotonic() - self._read_at > 0.5 and self._stage.phase != "Stopping everything":
+        if len(self._meters) != len(self._run.jobs):
+            self._meters = [Meter(job.progress) for job in self._run.jobs]
+        if time.monotonic() - self._read_at > 0.5 and self._run.phase != "Stopping everything":
             self._read_at = time.monotonic()
             self._readings = [meter.read() for meter in self._meters]
         self._live.refresh()
@@ -71,17 +70,17 @@ class DemoScreen:
 
     def picture(self) -> RenderableType:
         parts: list[RenderableType] = []
-        if self._stage.followers:
+        if self._run.followers:
             parts.append(self._fed())
             parts.append(self._tables())
-            parts.append(Padding(job_table(self._readings, wide=self._console.width >= _WIDE), (0, 1)))
+            parts.append(Padding(job_table(self._readings, self._console.width - 2), (0, 1)))
         if not self._closed:
             parts.append(Padding(self._footer(), (0, 1)))
         return Group(*parts)
 
     def _tables(self) -> RenderableType:
         """Two panels, or on a narrow terminal one with both tables."""
-        names = [name for name in OUTPUTS if name in self._stage.followers]
+        names = [name for name in OUTPUTS if name in self._run.followers]
         if self._console.width < _SIDE_BY_SIDE:
             return self._panel(names, "  ".join(names))
         grid = Table.grid(expand=True, padding=(0, 1))
@@ -98,7 +97,7 @@ class DemoScreen:
         for _ in names:
             table.add_column("pv", justify="right", no_wrap=True)
             table.add_column("uv", justify="right", no_wrap=True)
-        shown = [(name, self._stage.counts(name)) for name in names]
+        shown = [(name, self._run.counts(name)) for name in names]
         greatest = max((pv for pv, _ in shown[0][1].values()), default=1)
         for region in sorted(shown[0][1].keys() | REGIONS.keys(), key=_place):
             pv = shown[0][1].get(region, (0, 0))[0]
@@ -122,7 +121,7 @@ class DemoScreen:
         return time.monotonic() - since < _FLASH
 
     def _fed(self) -> RenderableType:
-        sent = self._stage.feed.sent if self._stage.feed is not None else 0
+        sent = self._run.feed.sent if self._run.feed is not None else 0
         text = Text.assemble(("pageviews", "bold"), "  ", ("kafka · json", "dim"), f"   {count(sent)} fed")
         if self._console.width >= _SIDE_BY_SIDE:
             for name in OUTPUTS:
@@ -131,7 +130,7 @@ class DemoScreen:
 
     def _footer(self) -> RenderableType:
         if self._clock is None or self._clock >= self._seconds:
-            self._spinner.update(text=Text(f"{self._stage.phase} …"))
+            self._spinner.update(text=Text(f"{self._run.phase} …"))
             return self._spinner
         grid = Table.grid(padding=(0, 1))
         bar = ProgressBar(self._seconds, min(self._clock, self._seconds), width=40, complete_style="cyan")

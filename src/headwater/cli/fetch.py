@@ -21,8 +21,8 @@ def fetch(
     """
     from headwater.broker import archive as broker_archive
     from headwater.cli.progress import fetch_showing
-    from headwater.runtime import archive as spark_archive
-    from headwater.runtime.home import headwater_home
+    from headwater.install import class_archive as spark_archive
+    from headwater.install.home import headwater_home
 
     fetch_showing(["spark", "broker", "bench"] if bench else ["spark", "broker"])
     if not broker_archive.has_archive():

@@ -1,4 +1,4 @@
-"""`headwater modernize`: scripts in the older spelling, `'connector.type' = 'kafka'`, in today's options."""
+"""`headwater modernize`: rewrites scripts with legacy connector options, `'connector.type' = 'kafka'`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def modernize(
     diff: Annotated[bool, typer.Option("--diff", help="Print what changes instead of the whole script.")] = False,
     var: Variables = None,
 ) -> None:
-    """Rewrite scripts with 'connector.type' tables to today's options.
+    """Rewrite scripts with 'connector.type' tables to current options.
 
     Only options change; comments and layout stay. The plans before and after are compared, and must be equal.
 
@@ -32,15 +32,16 @@ def modernize(
     Example:
       headwater modernize cars.sql --diff
     """
+    from headwater.definitions import Definitions
     from headwater.modernize import Modernizer
-    from headwater.session import Session
+    from headwater.options.variables import ScriptVariables
 
     if write and "-" in scripts:
         raise HeadwaterError("Standard input cannot be written.", hint="Leave out --write.")
-    variables = read_pairs(var, "--var")
-    modernizer = Modernizer(Session(variables=variables), Session(variables=variables))
+    variables = ScriptVariables(read_pairs(var, "--var"))
+    modernizer = Modernizer(variables)
     files = read_scripts(scripts)
-    plan_scripts(Session(variables=variables), files)  # what is wrong is said with its place
+    plan_scripts(Definitions(), files, variables)  # what is wrong is said with its place
     for script, result in [(file, modernizer.modernize(file.text, file.name)) for file in files]:
         if write and result.text != script.text:
             Path(script.name).write_text(result.text, encoding="utf-8")
@@ -77,7 +78,7 @@ def _tell(script: ScriptFile, result: Modernized, written: bool) -> None:
     for part in result.rewritten:
         typer.echo(f"{script.name}:{part.line}: {part.table}, {_counted(part.options, 'option')}", err=True)
         for key in part.dropped:
-            typer.echo(f"  '{key}' is gone: nothing stands for it today", err=True)
+            typer.echo(f"  '{key}' is removed: it has no replacement", err=True)
     proof = f"{_counted(result.plans, 'plan')} compared: the same as before" if result.plans else "no INSERT to compare"
     typer.secho(f"{script.name}: {'written' if written else 'rewritten'}, {proof}", fg="green", err=True)
 

@@ -13,7 +13,7 @@ from headwater.errors import HeadwaterError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from headwater.options.tables import OptionRow, OptionTable
+    from headwater.reference.options import OptionRow, OptionTable
 
 __all__ = ["options"]
 
@@ -35,7 +35,7 @@ def options(
       headwater options upsert-kafka
     """
     from headwater.cli.style import show_table
-    from headwater.options.tables import option_tables
+    from headwater.reference.options import option_tables
 
     tables = {key: table for key, table in option_tables().items() if _PART not in key}
     if not name:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import typer
 
-from headwater.runtime.jars import Conf, FetchStep, fetch, is_fetched
+from headwater.install.jars import Conf, FetchStep, fetch, is_fetched
 
 __all__ = ["ensure_jars", "fetch_showing"]
 

@@ -2,192 +2,122 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headwater.cli.meter import Meter, Reading
-from headwater.cli.scripts import (
-    Planned,
-    ScriptArguments,
-    Variables,
-    located,
-    plan_scripts,
-    read_pairs,
-    read_scripts,
-)
-from headwater.cli.stopping import Stop, in_background
-from headwater.cli.style import show_table
-from headwater.cli.view import View, open_view, summary_lines
-from headwater.errors import JobError
+from headwater.cli.launch import CheckpointOption, ConfOption, Launch, MasterOption
+from headwater.cli.rows import FormatOption, RowFormat
+from headwater.cli.scripts import Environment, ScriptArguments, ScriptFile, Variables, plan_scripts, read_scripts
+from headwater.errors import HeadwaterError
 
 if TYPE_CHECKING:
-    from headwater.runtime.job import Job
-    from headwater.session import Result, Session
+    from headwater.cli.runner import PagePort
+    from headwater.cli.view import LogSettings
 
-__all__ = ["run"]
-
-_LOOK_EVERY = 0.2
+__all__ = ["Watching", "run", "run_files"]
 
 
-def run(
+class OnFailure(str, Enum):
+    stop = "stop"
+    go_on = "continue"
+
+
+class LogFormat(str, Enum):
+    text = "text"
+    json = "json"
+
+
+def run(  # noqa: PLR0913 - every option of the command is one
     scripts: ScriptArguments,
-    checkpoint: Annotated[
-        str, typer.Option(metavar="DIR", help="Where jobs keep progress and state; the next run continues from there.")
-    ] = "",
-    master: Annotated[
-        str | None, typer.Option(metavar="URL", help="Where Spark runs. [default: local[*], this machine]")
-    ] = None,
-    conf: Annotated[
-        list[str] | None, typer.Option(metavar="K=V", help="A setting of Spark (spark.…=…); may be repeated.")
-    ] = None,
+    checkpoint: CheckpointOption = "",
+    master: MasterOption = None,
+    conf: ConfOption = None,
     var: Variables = None,
+    env: Environment = "",
+    form: FormatOption = RowFormat.table,
+    ui: Annotated[
+        str, typer.Option(metavar="[PORT]", help="Serve a page and metrics on this machine; see the address printed.")
+    ] = "",
+    on_failure: Annotated[
+        OnFailure, typer.Option(help="When a job fails, stop the others, or let them continue.")
+    ] = OnFailure.stop,
+    log_format: Annotated[
+        LogFormat, typer.Option(help="What is logged: text, or one line of JSON each.")
+    ] = LogFormat.text,
+    log_file: Annotated[str, typer.Option(metavar="FILE", help="Append what is logged to this file, too.")] = "",
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every batch.")] = False,
 ) -> None:
-    """Run scripts: every INSERT becomes a job.
+    """Run scripts: every INSERT becomes a job, the rows of a SELECT are shown before the next statement.
 
     Ends with exit code 0 when all inputs are bounded and drained, or after Ctrl-C (a clean stop; a second one ends at
-    once, with 130), and with 1 when a job fails. Rows of the 'print' connector and answers to SHOW, DESCRIBE and
-    EXPLAIN go to standard output, everything else to standard error.
+    once, with 130), and with 1 when a job fails. Other terminals see and stop the jobs with `headwater jobs`,
+    `headwater status` and `headwater stop`. Rows of SELECT and of the 'print' connector and answers to
+    SHOW, DESCRIBE and EXPLAIN go to standard output, everything else to standard error.
 
     \b
     Examples:
       headwater run totals.sql --checkpoint state --var kafka=127.0.0.1:9092
       headwater run - --master spark://host:7077 --conf spark.executor.memory=4g < totals.sql
     """
-    from headwater.session import Session
+    from headwater.cli.view import LogSettings
 
     files = read_scripts(scripts)
-    settings, variables = _spark_settings(conf), read_pairs(var, "--var")
-    planned = plan_scripts(Session(variables=variables), files)
-    session = Session(checkpoint, master, settings, variables)
-    with Stop() as stop:
-        runner = Runner(session, stop, " ".join(Path(file.name).name for file in files))
-        try:
-            runner.start(planned)
-            runner.watch()
-        finally:
-            runner.close()
-    runner.report()
+    log = LogSettings(log_format is LogFormat.json, verbose, log_file)
+    launch = Launch.of(files, checkpoint, master, conf, var, env)
+    run_files(files, launch, Watching(form, log, _port(ui), on_failure is OnFailure.go_on))
 
 
-def _spark_settings(given: list[str] | None) -> dict[str, str]:
-    settings = read_pairs(given, "--conf")
-    for key in settings:
-        if not key.startswith("spark."):
-            raise typer.BadParameter(
-                f"'{key}' is not a setting of Spark: those start with 'spark.'. Settings of Headwater belong into the "
-                f"script: SET '{key}' = '…';",
-                param_hint="--conf",
+@dataclass(frozen=True)
+class Watching:
+    """How a run is shown, and whether it goes on when a job fails."""
+
+    form: RowFormat
+    log: LogSettings
+    port: PagePort
+    goes_on: bool = False
+
+
+def run_files(files: Sequence[ScriptFile], launch: Launch, watching: Watching) -> None:
+    from headwater.cli.runner import Runner
+    from headwater.cli.stopping import Stop
+    from headwater.cli.view import log_error
+
+    planned = plan_scripts(launch.definitions(), files, launch.variables)
+    title = " ".join(Path(file.name).name for file in files)
+    try:
+        with Stop() as stop:
+            runner = Runner(
+                launch.session(),
+                stop,
+                title,
+                watching.log,
+                watching.port,
+                goes_on=watching.goes_on,
+                form=watching.form,
             )
-    return settings
+            try:
+                runner.start(planned)
+                runner.watch()
+            finally:
+                runner.close()
+        runner.report()
+    except HeadwaterError as error:
+        log_error(error, watching.log)
+        if watching.log.as_json:
+            raise typer.Exit(1) from None
+        raise
 
 
-@dataclass
-class Runner:
-    """One `headwater run`."""
+def _port(given: str) -> PagePort:
+    from headwater.cli.runner import PagePort
 
-    session: Session
-    stop: Stop
-    title: str
-    view: View | None = None
-    meters: dict[str, Meter] = field(default_factory=dict)
-    said: set[str] = field(default_factory=set)
-    readings: list[Reading] = field(default_factory=list)
-
-    def start(self, planned: Sequence[Planned]) -> None:
-        """Execute the statements in order. Spark is started before the first INSERT, and only if there is one."""
-        if any(part.plans for part in planned):
-            self._start_spark()
-        for part in planned:
-            if self.stop.requested:
-                return
-            with located(part.script, part.statement):
-                result = self.session.execute(part.statement)
-            self._show(part, result)
-        if self.view is not None:
-            self.view.phase("")
-            if not self.session.keeps_state:
-                self.view.say("State ends with this run; give --checkpoint DIR to be able to continue.")
-
-    def watch(self) -> None:
-        """Until all jobs have ended. The first failure, or a signal, stops those that are left."""
-        asked = False
-        while any(job.running for job in self.session.jobs):
-            self._look()
-            if not asked and (self.stop.requested or any(job.error for job in self.session.jobs)):
-                asked = True
-                for job in self.session.jobs:
-                    job.request_stop()
-                if self.view is not None:
-                    self.view.phase("Stopping after the batch at hand; Ctrl-C again ends at once.")
-            time.sleep(_LOOK_EVERY)
-        self._look()
-
-    def close(self) -> None:
-        if self.view is not None:
-            self.view.close()
-        self.session.close()
-
-    def report(self) -> None:
-        """What has been done, and the first failure as an error."""
-        for line in summary_lines(self.readings):
-            typer.echo(line, err=True)
-        failed = [job for job in self.session.jobs if job.error is not None]
-        if failed and not self.stop.requested:
-            raise self._failure(failed[0])
-        for job in failed:
-            typer.echo(f"The batch at hand was abandoned: {self._failure(job)}", err=True)
-        if self.stop.requested:
-            typer.echo(self._how_to_resume(), err=True)
-
-    def _start_spark(self) -> None:
-        from headwater.cli.progress import ensure_jars
-        from headwater.cli.quiet import keep_standard_error, start_spark
-
-        ensure_jars(["spark"])
-        keep_standard_error()
-        self.view = open_view(self.title)
-        self.view.phase("Starting Spark …")
-        in_background(lambda: start_spark(self.session))
-
-    def _show(self, part: Planned, result: Result) -> None:
-        for note in result.notes:
-            self._say_once(f"Note: {note}")
-        if result.header:
-            show_table(result.header, result.rows)
-        for job, insert in zip(result.jobs, part.inserts, strict=True):
-            self.meters[job.name] = Meter(job.progress, f"{part.script.name}:{insert.position.line}")
-
-    def _look(self) -> None:
-        self.readings = [meter.read() for meter in self.meters.values()]
-        for reading in self.readings:
-            for warning in reading.progress.warnings:
-                self._say_once(f"Warning: {warning}")
-        if self.view is not None:
-            self.view.show(self.readings)
-
-    def _say_once(self, line: str) -> None:
-        if line not in self.said:
-            self.said.add(line)
-            if self.view is not None:
-                self.view.say(line)
-            else:
-                typer.echo(line, err=True)
-
-    def _failure(self, job: Job) -> JobError:
-        assert job.error is not None
-        origin = self.meters[job.name].origin
-        detail = "\n".join(filter(None, [job.error.fact, job.error.detail]))
-        return JobError(f"INSERT INTO {job.plan.table.name} failed ({origin}).", detail=detail, hint=job.error.hint)
-
-    def _how_to_resume(self) -> str:
-        if not self.session.jobs:
-            return "Stopped before anything was started."
-        if not self.session.keeps_state:
-            return "Stopped. Nothing was kept: the next run starts anew. With --checkpoint DIR it would continue."
-        where = self.session.checkpoint or self.session.settings["execution.checkpointing.dir"]
-        return f"Stopped. State is kept in '{where}': run the same command again to continue."
+    if given in ("", "any"):
+        return PagePort(bool(given))
+    if not given.isascii() or not given.isdigit() or int(given) > 65535:
+        raise typer.BadParameter(f"'{given}' is not a port.", param_hint="--ui")
+    return PagePort(True, int(given))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,19 +14,22 @@ import typer
 from headwater.errors import HeadwaterError, SqlError, ValidationError
 
 if TYPE_CHECKING:
-    from headwater.plan.nodes import Write
-    from headwater.session import Session
-    from headwater.sql.statements import Insert, Statement
+    from headwater.definitions import Definitions, JobPlan, StatementOutcome
+    from headwater.options.project import ProjectFile
+    from headwater.sql.statements import Statement
 
 __all__ = [
+    "Environment",
     "Planned",
     "ScriptArguments",
     "ScriptFile",
     "Variables",
     "located",
     "plan_scripts",
+    "project_of",
     "read_pairs",
     "read_scripts",
+    "variables_of",
 ]
 
 ScriptArguments = Annotated[
@@ -35,6 +38,11 @@ ScriptArguments = Annotated[
 ]
 Variables = Annotated[
     list[str] | None, typer.Option("--var", metavar="K=V", help="Value of ${K} in the scripts; may be repeated.")
+]
+
+Environment = Annotated[
+    str,
+    typer.Option("--env", metavar="NAME", envvar="HEADWATER_ENV", help="An environment of headwater.toml."),
 ]
 
 
@@ -48,20 +56,19 @@ class ScriptFile:
 
 @dataclass(frozen=True)
 class Planned:
-    """One statement of a script and the plans of its INSERTs."""
+    """One statement of a script and what it gave: its INSERTs, its query."""
 
     script: ScriptFile
     statement: Statement
-    plans: tuple[Write, ...]
+    outcome: StatementOutcome
 
     @property
-    def inserts(self) -> tuple[Insert, ...]:
-        """The INSERTs behind `plans`, in the same order."""
-        from headwater.sql import statements as s
+    def jobs(self) -> tuple[JobPlan, ...]:
+        return self.outcome.jobs
 
-        if isinstance(self.statement, s.StatementSet):
-            return self.statement.inserts
-        return (self.statement,) if isinstance(self.statement, s.Insert) else ()
+    def origin(self, job: JobPlan) -> str:
+        """Where its INSERT is written: 'totals.sql:12'."""
+        return f"{self.script.name}:{job.insert.position.line}"
 
 
 def read_scripts(paths: Sequence[str]) -> list[ScriptFile]:
@@ -93,6 +100,21 @@ def _near(path: Path) -> str:
     return did_you_mean(path.name, beside)
 
 
+def project_of(scripts: Sequence[ScriptFile], environment: str) -> ProjectFile:
+    """The headwater.toml beside the first script; for standard input, the one in the current directory."""
+    from headwater.options.project import find_project, read_project
+
+    directory = Path(scripts[0].name).parent if scripts and scripts[0].name not in ("<stdin>", "-e") else Path()
+    return replace(read_project(find_project(directory), environment), directory=directory)
+
+
+def variables_of(project: ProjectFile, var: Sequence[str] | None) -> Mapping[str, str]:
+    """Those of the command line, of headwater.toml, and what is outside: ${env:…}, ${file:…}."""
+    from headwater.options.variables import ScriptVariables
+
+    return ScriptVariables({**project.variables, **read_pairs(var, "--var")}, project.directory)
+
+
 def read_pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:
     """`k=v` arguments as a dictionary; anything else is a usage error."""
     pairs: dict[str, str] = {}
@@ -106,17 +128,20 @@ def read_pairs(given: Sequence[str] | None, option: str) -> dict[str, str]:
     return pairs
 
 
-def plan_scripts(session: Session, scripts: Sequence[ScriptFile]) -> list[Planned]:
-    """Validate the scripts one after the other in `session`: no Spark, no broker."""
-    from headwater.sql.script import parse_script
+def plan_scripts(
+    definitions: Definitions, scripts: Sequence[ScriptFile], variables: Mapping[str, str]
+) -> list[Planned]:
+    """Validate the scripts one after the other: no Spark, no broker. `definitions` has what they define. Raises all
+    that is wrong in them, each error with its place."""
+    from headwater.checking import ScriptProblem, check_script, raise_faults
 
-    planned = []
+    planned: list[Planned] = []
+    faults: list[ScriptProblem] = []
     for script in scripts:
-        with located(script):
-            statements = parse_script(script.text, script.name, session.variables)
-        for statement in statements:
-            with located(script, statement):
-                planned.append(Planned(script, statement, tuple(session._define(statement))))
+        checked = check_script(definitions, script.text, script.name, variables)
+        planned += [Planned(script, statement, outcome) for statement, outcome in checked.statements]
+        faults += [ScriptProblem(fault.placed) for fault in checked.faults]
+    raise_faults(faults)
     return planned
 
 

@@ -12,7 +12,19 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["aligned", "boxed", "console", "count", "rate", "seconds", "show_table", "span"]
+__all__ = [
+    "aligned",
+    "boxed",
+    "console",
+    "count",
+    "error_message",
+    "rate",
+    "seconds",
+    "show_table",
+    "size",
+    "span",
+    "when",
+]
 
 _GAP = "  "
 
@@ -44,6 +56,26 @@ def seconds(duration: float) -> str:
     return f"{duration:.1f} s" if duration < 60 else f"{duration:.0f} s"
 
 
+def size(held: int) -> str:
+    """How much is stored: 512 B, 1.2 KB, 3.4 GB."""
+    number, units = float(held), ["B", "KB", "MB", "GB", "TB"]
+    while number >= 1000 and len(units) > 1:
+        number, units = number / 1000, units[1:]
+    return f"{held:,} B" if units[0] == "B" else f"{number:,.1f} {units[0]}"
+
+
+def when(milliseconds: int) -> str:
+    """A point in time, in UTC: 2026-03-01 12:30:00."""
+    from datetime import datetime, timedelta, timezone
+
+    # not by fromtimestamp: a watermark may lie before 1970, or where no clock has been
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return str(milliseconds)
+    return f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
 def span(duration: float) -> str:
     """How long something has been going on: 0:42, 12:05, 3:00:00."""
     minutes, second = divmod(int(duration), 60)
@@ -55,6 +87,15 @@ def console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, soft_wrap=False)
+
+
+def error_message(error: BaseException) -> str:
+    from headwater.errors import HeadwaterError
+    from headwater.options.secrets import hidden_in
+
+    if isinstance(error, HeadwaterError):
+        return hidden_in(str(error), {})
+    return f"{type(error).__name__}: {error}\nHint: This is a bug in Headwater. HEADWATER_DEBUG=1 shows where it arose."
 
 
 def aligned(rows: Sequence[Sequence[str]], indent: str = "") -> list[str]:

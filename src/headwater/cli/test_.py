@@ -32,8 +32,8 @@ def play_cases(
 ) -> None:
     """Play case files: messages in, a script, messages out.
 
-    Every case is played as written and three more ways: all input in one batch, one message per batch, and with a crash
-    in every batch. Ends with exit code 1 if any of them did not come out as expected.
+    Every case is played as written and in three more replay modes: all input in one batch, one message per batch, and
+    with a crash in every batch. Ends with exit code 1 if any of them did not come out as expected.
 
     \b
     Example:
@@ -67,6 +67,6 @@ def _check_found(files: list[str]) -> None:
 def _show(report: Report) -> None:
     mark, colour = _MARKS[report.verdict]
     typer.secho(f"{mark:<6} ", fg=colour or None, nl=False)
-    typer.echo(f"{report.path}  {report.way.value}" + (f"  ({report.text})" if report.verdict == "not yet" else ""))
+    typer.echo(f"{report.path}  {report.mode.value}" + (f"  ({report.text})" if report.verdict == "not yet" else ""))
     if report.verdict == "failed":
         typer.echo("\n".join(f"       {line}" for line in report.text.splitlines()))

@@ -1,24 +1,25 @@
-"""`headwater topic`: create and list topics, for those who have no Kafka tools at hand."""
+"""`headwater topic`: topics and their messages, without another tool."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headwater.errors import HeadwaterError, KafkaUnavailableError
+from headwater.cli.kafka import SECONDS, BrokerOption, DdlOption, Variables, admin_of, partitions_of, target_of
+from headwater.cli.topic_messages import read, write
+from headwater.errors import HeadwaterError
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Create and list topics.", no_args_is_help=True)
-
-Address = Annotated[
-    str | None, typer.Option("--broker", metavar="HOST:PORT", help="[default: the broker of 'headwater broker start']")
-]
-_SECONDS = 15.0
+app = typer.Typer(help="Create, list, describe and delete topics; read and write their messages.", no_args_is_help=True)
+app.command("read")(read)
+app.command("write")(write)
 
 
 @app.command()
@@ -28,7 +29,7 @@ def create(
     compacted: Annotated[
         bool, typer.Option("--compacted", help="Keep the newest message of each key: for upsert-kafka tables.")
     ] = False,
-    broker: Address = None,
+    broker: BrokerOption = None,
 ) -> None:
     """Create topics. One that is there already is an error.
 
@@ -37,49 +38,115 @@ def create(
       headwater topic create totals --compacted
     """
     from confluent_kafka import KafkaException
-    from confluent_kafka.cimpl import NewTopic
+    from confluent_kafka.admin import NewTopic
 
     config = {"cleanup.policy": "compact"} if compacted else {}
     topics = [NewTopic(name, partitions, config=config) for name in names]
-    admin = _admin(broker)  # lives until all results are there
-    for name, made in admin.create_topics(topics, operation_timeout=_SECONDS).items():
+    admin = admin_of(target_of("", broker))  # lives until all results are there
+    for name, made in admin.create_topics(topics, operation_timeout=SECONDS).items():
         try:
-            made.result(_SECONDS)
+            made.result(SECONDS)
         except KafkaException as error:
             raise HeadwaterError(f"Topic '{name}' was not created.", detail=error.args[0].str()) from None
         typer.echo(f"Created {name}.")
 
 
 @app.command("list")
-def list_topics(broker: Address = None) -> None:
-    """List topics with their number of partitions."""
-    from headwater.cli.style import aligned
+def list_topics(broker: BrokerOption = None) -> None:
+    """List topics with their numbers of partitions and messages.
 
-    found = _admin(broker).list_topics(timeout=_SECONDS).topics
-    rows = [(name, str(len(found[name].partitions))) for name in sorted(found) if not name.startswith("__")]
-    for line in aligned([("topic", "partitions"), *rows]):
+    Messages are counted by offsets: of a compacted topic, those that were removed count as well.
+    """
+    from headwater.cli.style import aligned, count
+
+    admin = admin_of(target_of("", broker))
+    found = admin.list_topics(timeout=SECONDS).topics
+    names = sorted(name for name in found if not name.startswith("__"))
+    counts = {name: sorted(found[name].partitions) for name in names}
+    ranges = _offset_ranges(admin, [(name, p) for name, partitions in counts.items() for p in partitions])
+    rows = [
+        (name, str(len(partitions)), count(sum(end - first for first, end in (ranges[name, p] for p in partitions))))
+        for name, partitions in counts.items()
+    ]
+    for line in aligned([("topic", "partitions", "messages"), *rows]):
         typer.echo(line)
 
 
-def _admin(address: str | None) -> AdminClient:
-    """A client of a broker that answers."""
+@app.command()
+def describe(
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    broker: BrokerOption = None,
+    ddl: DdlOption = None,
+    var: Variables = None,
+) -> None:
+    """Show the partitions of a topic with their offsets, and its settings."""
+    from headwater.cli.style import aligned, count
+
+    target = target_of(name, broker, ddl, var)
+    admin = admin_of(target)
+    partitions = partitions_of(target, admin)
+    metadata = admin.list_topics(target.topic, timeout=SECONDS).topics[target.topic].partitions
+    ranges = _offset_ranges(admin, [(target.topic, p) for p in partitions])
+    rows = []
+    for partition in partitions:
+        first, end = ranges[target.topic, partition]
+        about = metadata[partition]
+        replicas = f"{len(about.isrs)} of {len(about.replicas)} in sync"
+        rows.append((str(partition), str(about.leader), replicas, str(first), str(end), count(end - first)))
+    for line in aligned([("partition", "leader", "replicas", "first offset", "end offset", "messages"), *rows]):
+        typer.echo(line)
+    for line in aligned([("", ""), *_settings(admin, target.topic)]):
+        typer.echo(line)
+
+
+@app.command()
+def delete(
+    names: Annotated[list[str], typer.Argument(metavar="NAME")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    broker: BrokerOption = None,
+) -> None:
+    """Delete topics with all their messages. Asks first, unless --yes is given."""
     from confluent_kafka import KafkaException
-    from confluent_kafka.admin import AdminClient
 
-    servers = address or _embedded()
-    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
-    try:
-        admin.list_topics(timeout=_SECONDS)
-    except KafkaException:
-        raise KafkaUnavailableError(f"The broker at {servers} does not answer.") from None
-    return admin
+    targets = [target_of(name, broker) for name in names]
+    admin = admin_of(targets[0])
+    for target in targets:
+        partitions_of(target, admin)
+    if not yes and not _confirmed(names):
+        raise typer.Exit(1)
+    for name, done in admin.delete_topics(names, operation_timeout=SECONDS).items():
+        try:
+            done.result(SECONDS)
+        except KafkaException as error:
+            raise HeadwaterError(f"Topic '{name}' was not deleted.", detail=error.args[0].str()) from None
+        typer.echo(f"Deleted {name}.")
 
 
-def _embedded() -> str:
-    from headwater.broker import Broker
+def _confirmed(names: Sequence[str]) -> bool:
+    if not sys.stdin.isatty():
+        raise HeadwaterError("Deleting topics needs --yes where nobody can be asked.")
+    return typer.confirm(f"Delete {', '.join(names)} with all messages?", err=True)
 
-    broker = Broker.find()
-    if broker is None:
-        hint = "Start one with `headwater broker start`, or name one with --broker HOST:PORT."
-        raise KafkaUnavailableError("No embedded broker is running.", hint=hint)
-    return broker.bootstrap_servers
+
+def _settings(admin: AdminClient, topic: str) -> list[tuple[str, str]]:
+    """Those that the topic itself has."""
+    from confluent_kafka.admin import ConfigResource, ConfigSource, ResourceType
+
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    found: Any = admin.describe_configs([resource])[resource].result(SECONDS)
+    own = (entry for entry in found.values() if entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value)
+    return sorted((entry.name, entry.value) for entry in own)
+
+
+def _offset_ranges(admin: AdminClient, partitions: list[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, int]]:
+    """First and end offset of each."""
+    from confluent_kafka import TopicPartition
+    from confluent_kafka.admin import OffsetSpec
+
+    def offsets(spec: Any) -> dict[tuple[str, int], int]:
+        asked = admin.list_offsets({TopicPartition(*place): spec for place in partitions}) if partitions else {}
+        return {(at.topic, at.partition): answer.result(SECONDS).offset for at, answer in asked.items()}
+
+    spec: Any = OffsetSpec
+    first, end = offsets(spec.earliest()), offsets(spec.latest())
+    return {place: (first[place], end[place]) for place in partitions}

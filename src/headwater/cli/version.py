@@ -28,7 +28,7 @@ def _versions() -> list[tuple[str, str]]:
 
 
 def _pinned(conf: str, artifact: str) -> str:
-    from headwater.runtime.pins import pinned
+    from headwater.install.pins import pinned
 
     names = [name for name in pinned(conf).checksums if name.startswith(f"{artifact}-")]
     return names[0].removeprefix(f"{artifact}-").removesuffix(".jar")
@@ -42,7 +42,7 @@ def _librdkafka() -> str:
 
 def _java() -> str:
     from headwater.errors import SetupError
-    from headwater.runtime.java import check_java
+    from headwater.install.java import check_java
 
     try:
         return check_java().version

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from headwater.connectors.base import CONNECTOR, Accepts, Connector
+from typing import TYPE_CHECKING
 
-__all__ = ["BLACKHOLE"]
+from headwater.catalog.connector import CONNECTOR, Accepts, Connector
+from headwater.connectors.runtime import RuntimeContext, Sink
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from headwater.catalog.tables import Table
+
+__all__ = ["BLACKHOLE", "BlackholeSink"]
 
 
 class BlackholeConnector(Connector):
@@ -13,5 +21,20 @@ class BlackholeConnector(Connector):
     options = (CONNECTOR,)
     accepts = Accepts.ALL
 
+    def sink(self, table: Table, context: RuntimeContext) -> Sink:
+        return BlackholeSink(table, context)
+
 
 BLACKHOLE = BlackholeConnector()
+
+
+class BlackholeSink(Sink):
+    """Every row is computed, checked and dropped."""
+
+    def __init__(self, table: Table, context: RuntimeContext) -> None:
+        self._table = table
+
+    def encode(self, rows: DataFrame) -> DataFrame:
+        from headwater.connectors.rows import checked_not_null
+
+        return checked_not_null(rows, self._table)

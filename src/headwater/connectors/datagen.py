@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from headwater.connectors.base import CONNECTOR, Connector, Emits
+from headwater.catalog.connector import CONNECTOR, Connector, Emits
 from headwater.options.base import Option
 from headwater.options.closest import did_you_mean
 from headwater.options.problems import Problem
@@ -14,6 +14,7 @@ from headwater.options.types import BOOL, DURATION, INT, LONG, STRING, enum
 
 if TYPE_CHECKING:
     from headwater.catalog.tables import Table
+    from headwater.connectors.runtime import RuntimeContext, Source
 
 __all__ = ["DATAGEN", "FIELD_OPTIONS"]
 
@@ -46,6 +47,16 @@ class DatagenConnector(Connector):
         Option("fields.*", STRING, "How the values of a column are made, see below.", prefix=True),
     )
     emits = Emits.APPEND
+    column_options = FIELD_OPTIONS
+
+    def source(self, table: Table, context: RuntimeContext) -> Source:
+        from headwater.connectors.datagen_source import DatagenSource
+
+        return DatagenSource(table, context)
+
+    def is_bounded(self, table: Table) -> bool:
+        sequences = any(value == "sequence" for key, value in table.raw_options.items() if key.endswith(".kind"))
+        return sequences or table.options["number-of-rows"] is not None
 
     def more_options(self, given: Mapping[str, str]) -> tuple[Option, ...]:
         return tuple(o for column in _columns_named(given) for o in under(f"fields.{column}.", FIELD_OPTIONS))
@@ -55,17 +66,17 @@ class DatagenConnector(Connector):
         problems = []
         names = [column.name for column in table.physical_columns]
         for key in (key for key in table.raw_options if key.startswith("fields.")):
-            column, _, leaf = key.removeprefix("fields.").rpartition(".")
+            column, _, setting = key.removeprefix("fields.").rpartition(".")
             if column.split(".")[0] not in names:
-                text = f"Option '{key}' is for a column '{column or leaf}', which the table does not have."
+                text = f"Option '{key}' is for a column '{column or setting}', which the table does not have."
                 problems.append(Problem(f"{text} {did_you_mean(column, names)}".strip(), "rule", key))
-            elif leaf not in _LEAVES:
-                text = f"Option '{key}' ends in '{leaf}'; it can be one of {', '.join(_LEAVES)}."
-                problems.append(Problem(f"{text} {did_you_mean(leaf, _LEAVES)}".strip(), "rule", key))
+            elif setting not in _FIELD_KEYS:
+                text = f"Option '{key}' ends in '{setting}'; it can be one of {', '.join(_FIELD_KEYS)}."
+                problems.append(Problem(f"{text} {did_you_mean(setting, _FIELD_KEYS)}".strip(), "rule", key))
         return problems + _sequence_problems(table)
 
 
-_LEAVES = tuple(option.key for option in FIELD_OPTIONS)
+_FIELD_KEYS = tuple(option.key for option in FIELD_OPTIONS)
 
 
 def _columns_named(given: Mapping[str, str]) -> list[str]:

@@ -4,35 +4,51 @@ computed again has the same rows."""
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
-from pyspark.sql import DataFrame
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.types import LongType, StructType
 
 from headwater.catalog.tables import Table
-from headwater.connectors.io import IoContext, Position
+from headwater.connectors.runtime import (
+    PLACE,
+    LocalAggregation,
+    Position,
+    RuntimeContext,
+    ScanPlan,
+    Split,
+    UnchangingSource,
+)
 from headwater.errors import ValidationError
+from headwater.sql.spark_text import quote_name, string_literal
 from headwater.sql.types import SqlType
 
 __all__ = ["DatagenSource"]
 
 ROW = "id"
-_STEP = 1_000_000
+_AT_ONCE = 50_000
 _LIMITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 
 
-class DatagenSource:
+_EPOCH = "epoch"
+
+
+class DatagenSource(UnchangingSource):
     """The position is the number of rows made, and the millisecond at which the job was first started."""
 
-    def __init__(self, table: Table, context: IoContext) -> None:
+    def __init__(self, table: Table, context: RuntimeContext) -> None:
         self._table = table
-        self._context = context
         self._rate = table.options.integer("rows-per-second") or 1
         self._anchor: tuple[float, int] | None = None
         self._types = {c.name: c.type for c in table.physical_columns}
+        # All rows are one partition. Its watermark is a matter of their order, so that one task makes them.
+        self.tasks = 1 if table.watermark is not None else table.options.integer("scan.parallelism") or 1
 
     def start(self) -> Position:
-        return {"rows": 0, "epoch": int(time.time() * 1000)}
+        return {"rows": 0, _EPOCH: int(time.time() * 1000)}
 
     def bound(self, start: Position) -> Position | None:
         ends = [self._sequence_length(name) for name in self._types if self._option(name, "kind") == "sequence"]
@@ -49,41 +65,37 @@ class DatagenSource:
         end = min(due, position["rows"] + limit, bound["rows"] if bound is not None else due)
         return position, {**position, "rows": max(end, position["rows"])}
 
-    def read(self, start: Position, end: Position, columns: Sequence[str]) -> DataFrame:
-        tasks = self._table.options.integer("scan.parallelism") or 1
-        rows = self._context.spark.range(start["rows"], end["rows"], 1, tasks)
-        return rows.selectExpr(*(f"{self._value(c, end['epoch'])} AS {_quoted(c)}" for c in columns))
+    def splits(self, start: Position, end: Position) -> list[list[Split]]:
+        """[first row, end, epoch] for each task."""
+        size = -(-(end["rows"] - start["rows"]) // self.tasks)
+        cuts = [min(start["rows"] + task * size, end["rows"]) for task in range(self.tasks + 1)]
+        return [[[first, last, end[_EPOCH]]] if last > first else [] for first, last in pairwise(cuts)]
 
-    def learn(self, start: Position, end: Position) -> None:
-        return
+    def partitions(self, position: Position) -> Sequence[str]:
+        return ["rows"]
 
-    def settle(self, start: Position, end: Position, columns: Sequence[str]) -> int:
-        return 0
+    def scan(
+        self, columns: Sequence[str], local: LocalAggregation | None = None, *, placed: bool = False
+    ) -> ScanPlan | None:
+        if local is not None:
+            return None
+        items = [f"{self._value(c)} AS {quote_name(c)}" for c in columns]
+        items += [f"'rows' AS {PLACE}"] if placed else []
+        schema = StructType().add(ROW, LongType()).add(_EPOCH, LongType())
+        return ScanPlan(schema, lambda rows: rows.selectExpr(*items), _numbers)
 
-    def keeps_tasks(self, start: Position, end: Position, columns: Sequence[str]) -> bool:
-        return False  # there are as many as Spark has cores, unless 'scan.parallelism' says it
-
-    def lag(self, position: Position) -> int:
-        return 0
-
-    def done(self, position: Position) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-    def _option(self, column: str, leaf: str) -> Any:
+    def _option(self, column: str, setting: str) -> Any:
         values = self._table.options.values
-        return values.get(f"fields.{column}.{leaf}", "random" if leaf == "kind" else None)
+        return values.get(f"fields.{column}.{setting}", "random" if setting == "kind" else None)
 
     def _sequence_length(self, column: str) -> int:
         return int(self._option(column, "end")) - int(self._option(column, "start")) + 1
 
-    def _value(self, column: str, epoch: int) -> str:
+    def _value(self, column: str) -> str:
         kind = self._types[column]
         if self._option(column, "kind") == "sequence":
             return f"CAST({ROW} + {int(self._option(column, 'start'))} AS {kind.spark()})"
-        maker = _Maker(self, column, epoch)
+        maker = _Maker(self, column)
         value = f"CAST({maker.of(kind, column)} AS {kind.spark()})"
         nulls = float(self._option(column, "null-rate") or 0)
         return f"IF({maker.fraction('null')} < {nulls}D, NULL, {value})" if nulls else value
@@ -92,13 +104,12 @@ class DatagenSource:
 class _Maker:
     """Random values of one column, as SQL over the row's number."""
 
-    def __init__(self, source: DatagenSource, column: str, epoch: int) -> None:
+    def __init__(self, source: DatagenSource, column: str) -> None:
         self._source = source
         self._column = column
-        self._epoch = epoch
 
     def bits(self, salt: str) -> str:
-        return f"xxhash64({ROW}, {_literal(f'{self._column}/{salt}/{self._epoch}')})"
+        return f"xxhash64({ROW}, {string_literal(f'{self._column}/{salt}')}, {_EPOCH})"
 
     def fraction(self, salt: str) -> str:
         """Between 0 and 1, with 53 random bits."""
@@ -114,7 +125,7 @@ class _Maker:
         if kind.name == "BOOLEAN":
             return f"({self.bits(salt)} & 1L) = 1L"
         if kind.name in {"TIMESTAMP", "TIMESTAMP_LTZ", "DATE"}:
-            return self._moment(kind, salt)
+            return self._timestamp(kind, salt)
         if kind.name == "TIME":
             return f"CAST({self.fraction(salt)} * 86400000 AS INT)"
         return self._nested(kind, salt)
@@ -144,8 +155,8 @@ class _Maker:
             text = f"substring({text}, 1, CAST(1 + {self.fraction(f'{salt}/len')} * {length - 1} AS INT))"
         return f"encode({text}, 'UTF-8')" if kind.is_binary else text
 
-    def _moment(self, kind: SqlType, salt: str) -> str:
-        made = f"{self._epoch}L + {ROW} * 1000 DIV {self._source._rate}"
+    def _timestamp(self, kind: SqlType, salt: str) -> str:
+        made = f"{_EPOCH} + {ROW} * 1000 DIV {self._source._rate}"
         past = self._source._option(self._column, "max-past")
         if past is not None:
             made = f"{made} - CAST({self.fraction(salt)} * {int(past.total_seconds() * 1000)} AS BIGINT)"
@@ -156,7 +167,7 @@ class _Maker:
         length = min(self._length(), 1000) if self._source._option(self._column, "length") else 3
         if kind.name == "ROW":
             made = ((f, self.of(f.type, f"{salt}.{f.name}")) for f in kind.fields)
-            fields = (f"{_literal(f.name)}, CAST({value} AS {f.type.spark()})" for f, value in made)
+            fields = (f"{string_literal(f.name)}, CAST({value} AS {f.type.spark()})" for f, value in made)
             return f"named_struct({', '.join(fields)})"
         assert kind.element is not None
         elements = [f"CAST({self.of(kind.element, f'{salt}[{i}]')} AS {kind.element.spark()})" for i in range(length)]
@@ -171,9 +182,11 @@ class _Maker:
         raise ValidationError(f"'datagen' cannot make values of type {kind} for column '{self._column}'.")
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _literal(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def _numbers(splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+    """In a worker: the numbers of the rows to make."""
+    for first, end, epoch in splits:
+        for begin in range(first, end, _AT_ONCE):
+            rows = np.arange(begin, min(begin + _AT_ONCE, end))
+            yield pa.RecordBatch.from_pydict(
+                {ROW: pa.array(rows), _EPOCH: pa.repeat(pa.scalar(epoch, pa.int64()), len(rows))}
+            )

@@ -8,8 +8,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from headwater.catalog.tables import Table
-from headwater.changelog.kinds import KIND, UPDATE_AFTER, UPDATE_BEFORE
+from headwater.changelog.kinds import KIND, RETRACTED, UPDATE_AFTER, UPDATE_BEFORE
 from headwater.markers import RAISED
+from headwater.sql.spark_text import quote_name, string_literal
 
 __all__ = ["OLD", "checked_not_null", "with_old_rows"]
 
@@ -21,24 +22,29 @@ def checked_not_null(rows: DataFrame, table: Table) -> DataFrame:
     strict = {c.name for c in table.written_columns if not c.type.nullable}
     if not strict:
         return rows
-    items = []
-    for name in rows.columns:
-        quoted = "`" + name.replace("`", "``") + "`"
-        if name not in strict:
-            items.append(quoted)
-            continue
-        text = f"Column '{name}' of table '{table.name}' is NOT NULL, however, a null value is being written into it."
-        raised = f'raise_error("{RAISED}{text}")'
-        exempt = f"{KIND} IN (1, 3) OR " if KIND in rows.columns and name not in table.primary_key else ""
-        items.append(f"IF({exempt}{quoted} IS NOT NULL, {quoted}, {raised}) AS {quoted}")
-    return rows.selectExpr(*items)
+    deletes = KIND in rows.columns
+    return rows.selectExpr(
+        *(
+            _checked(name, table, exempt=deletes and name not in table.primary_key)
+            if name in strict
+            else quote_name(name)
+            for name in rows.columns
+        )
+    )
+
+
+def _checked(name: str, table: Table, *, exempt: bool) -> str:
+    quoted = quote_name(name)
+    text = f"Column '{name}' of table '{table.name}' is NOT NULL, however, a null value is being written into it."
+    valid = f"{RETRACTED} OR {quoted} IS NOT NULL" if exempt else f"{quoted} IS NOT NULL"
+    return f"IF({valid}, {quoted}, raise_error({string_literal(RAISED + text)})) AS {quoted}"
 
 
 def with_old_rows(rows: DataFrame, key: Sequence[str]) -> DataFrame:
     """Changes without -U: the row that a +U replaces is beside it as `OLD`. The changes of a key stay in order."""
-    names = ["`" + name.replace("`", "``") + "`" for name in rows.columns]
+    names = [quote_name(name) for name in rows.columns]
     placed = rows.withColumn("__place", F.monotonically_increasing_id())
-    of_key = Window.partitionBy(*("`" + name.replace("`", "``") + "`" for name in key)).orderBy("__place")
+    of_key = Window.partitionBy(*map(quote_name, key)).orderBy("__place")
     whole = F.struct(*names)
     paired = placed.select(
         *names, F.lag(whole).over(of_key).alias("__previous"), F.lead(KIND).over(of_key).alias("__next")

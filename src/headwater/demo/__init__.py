@@ -2,5 +2,5 @@
 with the engine.
 
 A page view walks: `traffic` makes it up → `feed` sends it → the jobs of `scripts` count it → `results` follows what
-they write, and recounts the input to say what must be there. `stage` directs all of it.
+they write, and recounts the input to say what must be there. `run` directs all of it.
 """

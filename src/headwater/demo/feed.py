@@ -17,8 +17,7 @@ _TICK = 0.05
 
 
 def create_topics(servers: str, partitions: int, plain: Sequence[str], compacted: Sequence[str]) -> None:
-    from confluent_kafka.admin import AdminClient
-    from confluent_kafka.cimpl import NewTopic
+    from confluent_kafka.admin import AdminClient, NewTopic
 
     topics = [NewTopic(name, partitions, 1) for name in plain]
     topics += [NewTopic(name, partitions, 1, config={"cleanup.policy": "compact"}) for name in compacted]

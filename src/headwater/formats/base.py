@@ -2,7 +2,7 @@
 
 A format never sees Spark or Kafka. It answers with Spark SQL expressions, so that decoding and encoding run as the
 JVM's own generated code, column by column, and only for the columns a query asks for. A format may also read whole
-columns of ordinary messages at once, many times faster, and leave the rest to the expressions.
+columns of messages at once, many times faster (the fast path), and leave the rest to the expressions (the fallback).
 """
 
 from __future__ import annotations
@@ -12,24 +12,29 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from headwater.formats.sqltext import bare, name
 from headwater.options.base import Option
+from headwater.plugins import FORMATS
+from headwater.sql.spark_text import bare, quote_name
 from headwater.sql.types import Field, SqlType
 
 __all__ = [
     "ChangelogFormat",
     "ColumnReader",
+    "DecodeRequest",
     "Decoder",
     "Format",
     "FormatField",
     "FormatMetadata",
-    "Location",
+    "Places",
     "RegisteredFormat",
+    "RowSplitter",
+    "SchemaLocation",
     "all_formats",
     "change_name",
-    "part_name",
     "row_of",
 ]
 
@@ -56,6 +61,24 @@ class FormatMetadata:
     meaning: str
 
 
+@dataclass(frozen=True)
+class DecodeRequest:
+    """What to decode: `wanted` (names among `fields`) and the `metadata` keys of a changelog format from the BINARY
+    column `payload`. Names of intermediate results begin with `alias`. `options` are those of the format, parsed."""
+
+    payload: str
+    alias: str
+    fields: tuple[FormatField, ...]
+    wanted: tuple[str, ...]
+    options: Mapping[str, Any]
+    metadata: tuple[str, ...] = ()
+
+    @property
+    def wanted_fields(self) -> list[FormatField]:
+        by_name = {f.name: f for f in self.fields}
+        return [by_name[name] for name in self.wanted]
+
+
 class ColumnReader(Protocol):
     """Reads many payloads at once with Arrow. What it reads, it reads exactly as the decoder's expressions do."""
 
@@ -77,14 +100,24 @@ class ColumnReader(Protocol):
         ...
 
 
+Places = npt.NDArray[np.int64]
+
+
+class RowSplitter(Protocol):
+    """Where a message may hold several rows, or none: in the workers, before anything is decoded."""
+
+    def __call__(self, payloads: pa.Array) -> tuple[pa.Array, Places] | None:
+        """The payload of every row, in order, and the place of its message among `payloads`; None if each of them is
+        one row as it is."""
+        ...
+
+
 @dataclass(frozen=True)
 class Decoder:
-    """How one payload becomes columns. All members but the last are Spark SQL text.
+    """How one payload becomes columns. All members but the last three are Spark SQL text.
 
-    before   names and what they stand for, computed in order before `parsed`; `after` likewise behind it. A plan is
-             made anew for every batch, so whatever is needed twice gets a name instead of being written twice
-    split    where a message may hold several rows: an ARRAY<BINARY> over the payload, one per row. All the rest is then
-             over one element of it, named `part_name(alias)`
+    before   names and what they stand for, computed in order before `parsed`; `after` likewise behind it. Spark
+             evaluates an expression wherever it stands, so whatever is needed twice gets a name
     parsed   over the BINARY column that `decoder` was given; evaluated once per message, bound to the given alias
     columns  one per wanted field, in the order wanted, over that alias; each has the field's Spark type
     error    over the alias and the payload: NULL where the message is well formed, else a STRING that says what is
@@ -93,7 +126,8 @@ class Decoder:
     changes  where a message holds changes: an ARRAY<STRUCT<kind: TINYINT, row: STRUCT<…>>> over the alias, in order.
              `columns` are then over one element of it, named `change_name(alias)`
     metadata one per wanted key of a changelog format, over the alias
-    reader   a faster way for ordinary payloads. None: there is none for these fields
+    rows     where a message may hold several rows, or none: takes it apart. All the rest is about one row's payload
+    reader   the fast path: whole columns at once. None: there is none for these fields
     over     where a message holds changes: the decoder over columns of these names, which `reader` has read
     """
 
@@ -103,9 +137,9 @@ class Decoder:
     skip: str | None = None
     before: tuple[tuple[str, str], ...] = ()
     after: tuple[tuple[str, str], ...] = ()
-    split: str | None = None
     changes: str | None = None
     metadata: tuple[str, ...] = ()
+    rows: RowSplitter | None = None
     reader: ColumnReader | None = None
     over: Callable[[Sequence[str]], Decoder] | None = None
 
@@ -118,13 +152,8 @@ class Decoder:
         """`body`, which is over those names, as one expression over the payload. It is never compiled, so it is for
         where it is rarely evaluated."""
         for label, sql in reversed(self.steps(alias)):
-            body = f"element_at(transform(array({bare(sql)}), {name(label)} -> {body}), 1)"
+            body = f"element_at(transform(array({bare(sql)}), {quote_name(label)} -> {body}), 1)"
         return body
-
-
-def part_name(alias: str) -> str:
-    """What one row's part of a message is called while it is decoded."""
-    return f"{alias}_part"
 
 
 def change_name(alias: str) -> str:
@@ -148,15 +177,8 @@ class Format(Protocol):
         """Everything wrong with these fields and (parsed) options in this format, one sentence each."""
         ...
 
-    def decoder(
-        self,
-        payload: str,
-        alias: str,
-        fields: Sequence[FormatField],
-        wanted: Sequence[str],
-        options: Mapping[str, Any],
-    ) -> Decoder:
-        """Decode `wanted` (names among `fields`) from the BINARY column `payload`. A null payload never reaches it."""
+    def decoder(self, request: DecodeRequest) -> Decoder:
+        """A null payload never reaches it."""
         ...
 
     def encoder(self, fields: Sequence[FormatField], columns: Sequence[str], options: Mapping[str, Any]) -> str:
@@ -178,16 +200,7 @@ class ChangelogFormat(ABC):
     def validate(self, fields: Sequence[FormatField], options: Mapping[str, Any]) -> list[str]: ...
 
     @abstractmethod
-    def change_decoder(
-        self,
-        payload: str,
-        alias: str,
-        fields: Sequence[FormatField],
-        wanted: Sequence[str],
-        metadata: Sequence[str],
-        options: Mapping[str, Any],
-    ) -> Decoder:
-        """As `decoder`, and with the `metadata` keys that are wanted."""
+    def decoder(self, request: DecodeRequest) -> Decoder: ...
 
     @abstractmethod
     def change_encoder(
@@ -203,22 +216,12 @@ class ChangelogFormat(ABC):
     def writes_updates(self, options: Mapping[str, Any]) -> bool:
         """Whether an update is one message with both rows, instead of a delete and an insert."""
 
-    def decoder(
-        self,
-        payload: str,
-        alias: str,
-        fields: Sequence[FormatField],
-        wanted: Sequence[str],
-        options: Mapping[str, Any],
-    ) -> Decoder:
-        return self.change_decoder(payload, alias, fields, wanted, (), options)
-
     def encoder(self, fields: Sequence[FormatField], columns: Sequence[str], options: Mapping[str, Any]) -> str:
         return self.change_encoder(fields, None, columns, options)
 
 
 @dataclass(frozen=True)
-class Location:
+class SchemaLocation:
     """Where the messages of a table are: its topics (none, if it looks for them), the side of a message, and user and
     password of the login at the broker, if there is one."""
 
@@ -229,13 +232,15 @@ class Location:
 
 class RegisteredFormat(ABC):
     """A `Format` whose schemas are in a registry. A message names its schema in its first `HEADER` bytes; a decoder
-    knows only those that it has been told of, and raises an UNKNOWN_SCHEMA (see `markers`) for others."""
+    knows only those that it was made with, and raises an UNKNOWN_SCHEMA (see `markers`) for others."""
 
     HEADER = 5
     OF_ONE_SIDE = ("subject", "schema")  # options that are about the fields of one side of a message
 
     @abstractmethod
-    def located(self, options: Mapping[str, Any], properties: Mapping[str, str], location: Location) -> dict[str, Any]:
+    def located(
+        self, options: Mapping[str, Any], properties: Mapping[str, str], location: SchemaLocation
+    ) -> dict[str, Any]:
         """The options of a table, with its 'properties.*' of this format, and with what follows from the location."""
 
     @abstractmethod
@@ -251,12 +256,14 @@ class RegisteredFormat(ABC):
         """Before the first batch: see to it that the schema is there."""
 
     @abstractmethod
+    def known(self, options: Mapping[str, Any]) -> tuple[object, ...]:
+        """What a decoder that is made now would know. As long as this is the same, an older one will do."""
+
+    @abstractmethod
     def learn(self, options: Mapping[str, Any], headers: Sequence[bytes]) -> None:
         """Ask for the schemas of all messages that begin so."""
 
 
 def all_formats() -> Mapping[str, Format]:
-    """Every format by its identifier. Connectors come here, so that they know this module and no format."""
-    from headwater.formats.registry import FORMATS
-
+    """Every format by its identifier."""
     return FORMATS

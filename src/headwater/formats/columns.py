@@ -20,10 +20,10 @@ def as_text(payloads: pa.Array) -> pa.Array | None:
         return None
 
 
-def joined(texts: pa.Array) -> pa.Buffer:
+def joined(strings: pa.Array) -> pa.Buffer:
     """All messages in one text, with line breaks between them."""
-    whole = pa.LargeListArray.from_arrays(pa.array([0, len(texts)], pa.int64()), texts)
-    return pc.binary_join(whole, pa.scalar("\n", texts.type))[0].as_buffer()
+    whole = pa.LargeListArray.from_arrays(pa.array([0, len(strings)], pa.int64()), strings)
+    return pc.binary_join(whole, pa.scalar("\n", strings.type))[0].as_buffer()
 
 
 def read_as(kind: pa.DataType) -> pa.DataType:

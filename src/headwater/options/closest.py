@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["closest", "did_you_mean"]
+__all__ = ["close_to", "closest", "did_you_mean"]
+
+_ALMOST = 0.9
 
 
 def closest(word: str, candidates: Iterable[str]) -> str | None:
@@ -13,6 +15,11 @@ def closest(word: str, candidates: Iterable[str]) -> str | None:
     by_plain = {_plain(candidate): candidate for candidate in candidates}
     found = difflib.get_close_matches(_plain(word), by_plain, n=1, cutoff=0.6)
     return by_plain[found[0]] if found else None
+
+
+def close_to(word: str, candidates: Iterable[str]) -> bool:
+    """Whether `word` is one of them but for a typo."""
+    return bool(difflib.get_close_matches(_plain(word), map(_plain, candidates), n=1, cutoff=_ALMOST))
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:

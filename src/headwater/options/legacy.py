@@ -1,6 +1,7 @@
-"""The older spelling, `'connector.type' = 'kafka'`, as a table: old key → today's. Nothing else knows an old key.
+"""Legacy connector options, `'connector.type' = 'kafka'`, as a table: legacy key → current keys. No other module knows
+a legacy key.
 
-`{side}` in one of today's keys is '' for kafka, and 'key.' and 'value.' for upsert-kafka, whose old tables have one
+`{side}` in a current key is '' for kafka, and 'key.' and 'value.' for upsert-kafka, whose old tables have one
 format for both; `{format}` is the value of 'format.type'.
 """
 
@@ -15,43 +16,48 @@ from headwater.options.types import BOOL, LONG, STRING, enum
 __all__ = [
     "CLASS",
     "FORMAT",
+    "LEGACY_FORMATS",
+    "LEGACY_OPTIONS",
     "NOT_HERE",
-    "OLD_KEYS",
+    "OFFSETS",
+    "OLDER_NAMES",
     "PARTITIONER",
+    "PROPERTIES",
     "SIDES",
     "SUMMARY",
     "TYPE",
     "TYPES",
-    "Old",
-    "is_old",
+    "LegacyOption",
+    "is_legacy",
     "of_type",
 ]
 
 TYPE, FORMAT = "connector.type", "format.type"
+PROPERTIES, OFFSETS = "connector.properties.", "connector.specific-offsets"
 PARTITIONER, CLASS = "connector.sink-partitioner", "connector.sink-partitioner-class"
 SUMMARY = f"What a table with '{TYPE}' = '{{}}' can say."
 SIDES = {"kafka": ("",), "upsert-kafka": ("key.", "value.")}
 TYPES = tuple(SIDES)
-FORMATS = ("csv", "json", "avro")
+LEGACY_FORMATS = ("csv", "json", "avro")
 
 
 @dataclass(frozen=True)
-class Old:
-    """An old key: what it becomes (nothing, if `today` is empty), and for which types and formats there is such a key.
-    `value` makes today's value of the old one; None if another key says it."""
+class LegacyOption:
+    """A legacy key: the keys that replace it (none, if `current` is empty), and for which types and formats there is
+    such a key. `value` makes the current value of the legacy one; None if another key says it."""
 
     option: Option
-    today: tuple[str, ...] = ()
+    current: tuple[str, ...] = ()
     types: tuple[str, ...] = TYPES
-    formats: tuple[str, ...] = FORMATS
+    formats: tuple[str, ...] = LEGACY_FORMATS
     value: Callable[[str], str | None] = str
 
     @property
     def key(self) -> str:
         return self.option.key
 
-    def today_of(self, sides: tuple[str, ...], format_name: str) -> tuple[str, ...]:
-        keys = (key.format(side=side, format=format_name) for key in self.today for side in sides)
+    def current_keys(self, sides: tuple[str, ...], format_name: str) -> tuple[str, ...]:
+        keys = (key.format(side=side, format=format_name) for key in self.current for side in sides)
         return tuple(dict.fromkeys(keys))
 
 
@@ -69,24 +75,26 @@ def _interval(millis: str) -> str:
     return f"{max(0, int(millis))} ms"
 
 
-def _format(option: Option, *formats: str) -> Old:
+def _format(option: Option, *formats: str) -> LegacyOption:
     name = option.key.removeprefix("format.")
-    return Old(option, ("{side}{format}." + name,), formats=formats)
+    return LegacyOption(option, ("{side}{format}." + name,), formats=formats)
 
 
-_VERSION = "Version of Kafka's client, which is of no importance today: one client serves brokers of all versions."
+_VERSION = "Version of Kafka's client, which is of no importance: one client serves brokers of all versions."
 
-OLD_KEYS: tuple[Old, ...] = (
-    Old(_choice(TYPE, TYPES, "Which connector the table uses.", required=True), ("connector",)),
-    Old(_choice("connector.version", ("0.10", "0.11", "universal"), _VERSION), types=("kafka",)),
-    Old(_choice("connector.version", ("0.11", "universal"), _VERSION), types=("upsert-kafka",)),
-    Old(_choice("connector.property-version", ("1",), "Version of this spelling.")),
-    Old(
+LEGACY_OPTIONS: tuple[LegacyOption, ...] = (
+    LegacyOption(_choice(TYPE, TYPES, "Which connector the table uses.", required=True), ("connector",)),
+    LegacyOption(_choice("connector.version", ("0.10", "0.11", "universal"), _VERSION), types=("kafka",)),
+    LegacyOption(_choice("connector.version", ("0.11", "universal"), _VERSION), types=("upsert-kafka",)),
+    LegacyOption(_choice("connector.property-version", ("1",), "Version of these options.")),
+    LegacyOption(
         Option("connector.topic", STRING, "The topic. Either this or 'connector.topic-pattern' must be set."),
         ("topic",),
     ),
-    Old(Option("connector.topic-pattern", STRING, "Regular expression for the topics to read."), ("topic-pattern",)),
-    Old(
+    LegacyOption(
+        Option("connector.topic-pattern", STRING, "Regular expression for the topics to read."), ("topic-pattern",)
+    ),
+    LegacyOption(
         Option(
             "connector.properties.bootstrap.servers",
             STRING,
@@ -95,10 +103,10 @@ OLD_KEYS: tuple[Old, ...] = (
         ),
         ("properties.bootstrap.servers",),
     ),
-    Old(
-        Option("connector.properties.zookeeper.connect", STRING, "Addresses of ZooKeeper, which no client asks today.")
+    LegacyOption(
+        Option("connector.properties.zookeeper.connect", STRING, "Addresses of ZooKeeper, which clients no longer ask.")
     ),
-    Old(
+    LegacyOption(
         Option(
             "connector.properties.flink.partition-discovery.interval-millis",
             LONG,
@@ -107,13 +115,13 @@ OLD_KEYS: tuple[Old, ...] = (
         ("scan.topic-partition-discovery.interval",),
         value=_interval,
     ),
-    Old(
+    LegacyOption(
         Option(
             "connector.properties.*", STRING, "Any setting of the Kafka client; SASL_SSL is one of them.", prefix=True
         ),
         ("properties.*",),
     ),
-    Old(
+    LegacyOption(
         _choice(
             "connector.startup-mode",
             ("earliest-offset", "latest-offset", "group-offsets", "specific-offsets", "timestamp"),
@@ -122,7 +130,7 @@ OLD_KEYS: tuple[Old, ...] = (
         ("scan.startup.mode",),
         types=("kafka",),
     ),
-    Old(
+    LegacyOption(
         Option(
             "connector.specific-offsets",
             STRING,
@@ -131,12 +139,12 @@ OLD_KEYS: tuple[Old, ...] = (
         ("scan.startup.specific-offsets",),
         types=("kafka",),
     ),
-    Old(
+    LegacyOption(
         Option("connector.startup-timestamp-millis", LONG, "Milliseconds since 1970 of the first message."),
         ("scan.startup.timestamp-millis",),
         types=("kafka",),
     ),
-    Old(
+    LegacyOption(
         _choice(
             PARTITIONER,
             ("fixed", "round-robin", "custom"),
@@ -146,21 +154,21 @@ OLD_KEYS: tuple[Old, ...] = (
         ("sink.partitioner",),
         value=lambda text: None if text == "custom" else text,
     ),
-    Old(
+    LegacyOption(
         Option(CLASS, STRING, "Name of the class that 'custom' needs: 'package.Class'."),
         ("sink.partitioner",),
     ),
-    Old(
+    LegacyOption(
         Option(
             "connector.sink.ignore-retraction",
             BOOL,
-            "Whether a row that is taken back is not written at all, instead of as a null value.",
+            "Whether a retraction is not written at all, instead of as a null value.",
             False,
         ),
         ("sink.ignore-retractions",),
         types=("upsert-kafka",),
     ),
-    Old(
+    LegacyOption(
         _choice(
             "update-mode",
             ("append", "retract", "upsert"),
@@ -170,15 +178,17 @@ OLD_KEYS: tuple[Old, ...] = (
         ),
         ("sink.changelog",),
     ),
-    Old(_choice(FORMAT, FORMATS, "Format of the messages.", required=True), ("{side}format",)),
-    Old(_choice("format.property-version", ("1",), "Version of this spelling.")),
-    Old(_choice("format.derive-schema", ("true",), "The messages have the table's columns, always.")),
+    LegacyOption(_choice(FORMAT, LEGACY_FORMATS, "Format of the messages.", required=True), ("{side}format",)),
+    LegacyOption(_choice("format.property-version", ("1",), "Version of these options.")),
+    LegacyOption(_choice("format.derive-schema", ("true",), "The messages have the table's columns, always.")),
     _format(Option("format.field-delimiter", STRING, "Character between two columns.", ","), "csv"),
     _format(Option("format.quote-character", STRING, "Character around a value."), "csv"),
     _format(Option("format.disable-quote-character", BOOL, "Whether quotes mean nothing.", False), "csv"),
     _format(Option("format.allow-comments", BOOL, "Whether a line that starts with # is skipped.", False), "csv"),
     _format(Option("format.array-element-delimiter", STRING, "Character between elements of an ARRAY.", ";"), "csv"),
-    _format(Option("format.escape-character", STRING, "Character that makes the next one an ordinary one."), "csv"),
+    _format(
+        Option("format.escape-character", STRING, "Character that takes from the next one its special meaning."), "csv"
+    ),
     _format(Option("format.null-literal", STRING, "Text that stands for NULL."), "csv"),
     _format(
         Option("format.ignore-parse-errors", BOOL, "Whether what cannot be read is NULL or skipped.", False),
@@ -186,7 +196,7 @@ OLD_KEYS: tuple[Old, ...] = (
         "json",
     ),
     _format(Option("format.fail-on-missing-field", BOOL, "Whether a missing field is an error.", False), "json"),
-    Old(
+    LegacyOption(
         Option("format.line-delimiter", OptionType("String", _no_line_end), "End of a line: there is none.", ""),
         formats=("csv",),
     ),
@@ -201,9 +211,9 @@ NOT_HERE: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         r"connector\.specific-offsets\..*",
         ("kafka",),
-        "Write 'connector.specific-offsets' = 'partition:0,offset:42;partition:1,offset:300'.",
+        "'.partition' and '.offset' of one number belong together.",
     ),
-    (r"connector\.properties\.\d+\.(key|value)", TYPES, "Write 'connector.properties.<key>' = '<value>'."),
+    (r"connector\.properties\.\d+\.(key|value)", TYPES, "'.key' and '.value' of one number belong together."),
     (
         r"(format\.fields|schema)\..*|format\.(schema|json-schema|avro-schema|record-class)",
         TYPES,
@@ -212,9 +222,13 @@ NOT_HERE: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )
 
 
-def is_old(key: str) -> bool:
+# Names of Flink 1.11 and 1.12 for one connector, which serves brokers of all versions.
+OLDER_NAMES = {"kafka-0.10": "kafka", "kafka-0.11": "kafka"}
+
+
+def is_legacy(key: str) -> bool:
     return key.startswith(("connector.", "format.", "schema.")) or key == "update-mode"
 
 
-def of_type(kind: str) -> tuple[Old, ...]:
-    return tuple(old for old in OLD_KEYS if kind in old.types)
+def of_type(kind: str) -> tuple[LegacyOption, ...]:
+    return tuple(old for old in LEGACY_OPTIONS if kind in old.types)

@@ -27,7 +27,7 @@ class OptionContext:
 
     owner: str
     supported: tuple[str, ...] = ()
-    given: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, str] = field(default_factory=dict, repr=False)
     positions: Mapping[str, Position] = field(default_factory=dict)
 
 
@@ -57,11 +57,9 @@ def _unsupported(problems: Iterable[Problem], context: OptionContext) -> str:
     if not unsupported:
         return ""
     lines = "\n".join(_with_place(f"  {p.key}  {p.text}".rstrip(), p.key, context) for p in unsupported)
-    supported = "\n".join(f"  {key}" for key in sorted(context.supported))
-    return (
-        f"Unsupported options found for '{context.owner}'.\nUnsupported options:\n{lines}"
-        f"\nSupported options:\n{supported}"
-    )
+    # All of them would scroll what is wrong off the screen.
+    more = f"`headwater options {context.owner}` lists the {len(context.supported)} supported options."
+    return f"Unsupported options found for '{context.owner}'.\nUnsupported options:\n{lines}\n{more}"
 
 
 def _invalid(problem: Problem, context: OptionContext) -> str:

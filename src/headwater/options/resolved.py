@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from headwater.options.secrets import masked
 from headwater.options.types import show
 
 __all__ = ["ResolvedOptions"]
@@ -23,6 +24,9 @@ class ResolvedOptions:
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", dict(self.values))
         object.__setattr__(self, "given", dict(self.given))
+
+    def __repr__(self) -> str:
+        return f"ResolvedOptions({masked(self.given)})"
 
     def __hash__(self) -> int:
         return hash(frozenset(self.given.items()))
@@ -54,7 +58,7 @@ class ResolvedOptions:
         return value or ()
 
     def family(self, prefix: str) -> dict[str, str]:
-        """The texts given under `prefix`, which ends in a dot, without it."""
+        """The strings given under `prefix`, which ends in a dot, without it."""
         return {key.removeprefix(prefix): text for key, text in self.given.items() if key.startswith(prefix)}
 
     def below(self, prefix: str) -> dict[str, Any]:

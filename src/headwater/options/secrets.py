@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-__all__ = ["MASK", "SECRET_KEYS", "hidden_in", "is_secret", "masked"]
+__all__ = ["MASK", "SECRET_KEYS", "hidden_in", "is_secret", "masked", "masked_sql", "remember_secret"]
 
 MASK = "******"
 _WORDS = (
@@ -43,8 +43,29 @@ _JAAS_KNOWN = re.compile(
 )
 
 
+# 'key' = 'value', in a WITH clause, a hint or a SET, which needs no quotes
+_PAIR = re.compile(
+    r"""(?P<key>'(?:[^']|'')*'|"[^"]*"|[A-Za-z][\w.-]*)(?P<equals>\s*=\s*)(?P<value>'(?:[^']|'')*'|"[^"]*"|[^\s;,)]+)"""
+)
 # The user of an address: http://user:password@host
 _USER = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+
+
+# Values that came from outside of a script (${env:…}, ${file:…}), under whatever key they are used.
+_REMEMBERED: set[str] = set()
+_SHORTEST = 3  # anything shorter is part of every text
+
+
+def remember_secret(value: str) -> None:
+    """From now on, wherever options or messages are shown, this value is not."""
+    if len(value) >= _SHORTEST:
+        _REMEMBERED.add(value)
+
+
+def _without_remembered(text: str) -> str:
+    for value in sorted(_REMEMBERED, key=len, reverse=True):
+        text = text.replace(value, MASK)
+    return text
 
 
 def is_secret(key: str) -> bool:
@@ -54,7 +75,18 @@ def is_secret(key: str) -> bool:
 
 
 def masked(options: Mapping[str, str]) -> dict[str, str]:
-    return {key: MASK if is_secret(key) else _USER.sub(MASK, value) for key, value in options.items()}
+    return {
+        key: MASK if is_secret(key) else _USER.sub(MASK, _without_remembered(value)) for key, value in options.items()
+    }
+
+
+def masked_sql(text: str) -> str:
+    """SQL without the values of options whose key is that of a secret, and without users of addresses."""
+
+    def mask(pair: re.Match[str]) -> str:
+        return f"{pair['key']}{pair['equals']}'{MASK}'" if is_secret(pair["key"]) else pair[0]
+
+    return _USER.sub(MASK, _PAIR.sub(mask, text))
 
 
 def hidden_in(text: str, options: Mapping[str, str]) -> str:
@@ -63,9 +95,9 @@ def hidden_in(text: str, options: Mapping[str, str]) -> str:
     values |= {word for key in options if "jaas" in key.lower() for word in _jaas_words(options[key])}
     users = [user for value in options.values() for user in _USER.findall(value)]
     values |= {part for user in users for part in (user, user.partition(":")[2])}
-    for value in sorted((v for v in values if len(v) > 2), key=len, reverse=True):  # shorter ones are in every text
+    for value in sorted((v for v in values if len(v) >= _SHORTEST), key=len, reverse=True):
         text = text.replace(value, MASK)
-    return text
+    return _without_remembered(text)
 
 
 def _jaas_words(line: str) -> set[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from headwater.errors import ValidationError
 
-__all__ = ["DIFFERS", "MEANINGLESS", "Differs"]
+__all__ = ["DIFFERS", "FLINKS", "MEANINGLESS", "Differs"]
 
 
 @dataclass(frozen=True)
@@ -27,23 +27,10 @@ class Differs:
 
 
 DIFFERS: Mapping[str, Differs] = {
-    "execution.runtime-mode": Differs(
-        ("streaming", "batch", "automatic"), "A job ends by itself when all its inputs are bounded."
-    ),
-    "sql-client.execution.result-mode": Differs(
-        ("tableau", "table", "changelog"), "Results are shown by the command that asked for them."
-    ),
     "table.sql-dialect": Differs(("default",), "Scripts are Flink SQL."),
-    "table.exec.sink.not-null-enforcer": Differs(("error",), "A NULL in a NOT NULL column stops the job."),
-    "table.exec.sink.type-length-enforcer": Differs(("ignore",), "Lengths of CHAR and VARCHAR are not enforced."),
-    "table.exec.sink.upsert-materialize": Differs(
-        ("auto", "none"), "A query must identify its rows by the primary key of the table it writes."
-    ),
     "execution.checkpointing.mode": Differs(
         ("exactly_once", "exactly-once"), "State is always exact; 'sink.delivery-guarantee' says what a sink does."
     ),
-    "table.exec.state.ttl": Differs(("0", "0 s", "0 ms", "0s", "0ms"), "State is kept as long as its rows exist."),
-    "table.dml-sync": Differs(("false",), "The INSERTs of a script run side by side."),
     "table.exec.legacy-cast-behaviour": Differs(("disabled",), "A CAST that cannot be done stops the job."),
 }
 
@@ -55,9 +42,10 @@ MEANINGLESS: Mapping[str, str] = {
     "table.exec.mini-batch.": "every batch already is one; see 'headwater.batch.max-rows'.",
     "table.exec.resource.": "use 'parallelism.default'.",
     "table.exec.async-lookup.": _ENGINE,
-    "table.exec.source.idle-timeout": "an idle partition holds nothing back.",
+    "table.exec.emit.early-fire.delay": "results are emitted with every batch; see 'headwater.batch.interval'.",
+    "table.exec.emit.late-fire.delay": "results are emitted with every batch; see 'headwater.batch.interval'.",
     "table.exec.sink.keyed-shuffle": "rows of one key always go the same way.",
-    "table.exec.sink.require-on-conflict": "the primary key of a sink is proved to be unique in its query.",
+    "table.exec.sink.require-on-conflict": "a conflict is resolved as 'table.exec.sink.upsert-materialize' says.",
     "table.exec.operator-chaining.enabled": _ENGINE,
     "table.exec.simplify-operator-name-enabled": _ENGINE,
     "table.exec.uid.": _ENGINE,
@@ -91,7 +79,7 @@ MEANINGLESS: Mapping[str, str] = {
     "state.checkpoints.num-retained": "a checkpoint keeps what a restart needs.",
     "restart-strategy": "a failed job is started again from its checkpoint by whoever started it.",
     "restart-strategy.": "a failed job is started again from its checkpoint by whoever started it.",
-    "pipeline.auto-watermark-interval": "an idle partition holds nothing back.",
+    "pipeline.auto-watermark-interval": "every row moves the watermark of its partition.",
     "pipeline.operator-chaining": _ENGINE,
     "pipeline.operator-chaining.": _ENGINE,
     "pipeline.object-reuse": _ENGINE,
@@ -113,3 +101,11 @@ MEANINGLESS: Mapping[str, str] = {
     "high-availability.": _ENGINE,
     "cluster.": _ENGINE,
 }
+
+# Families of keys that are Flink's: what is not listed above has no counterpart here. Other keys are unknown.
+FLINKS = (
+    *("table.", "execution.", "pipeline.", "state.", "parallelism.", "restart-strategy.", "sql-client.", "client."),
+    *("job.", "jobstore.", "task.", "slot.", "slotmanager.", "resourcemanager.", "process.", "blob.", "web."),
+    *("historyserver.", "security.", "fs.", "s3.", "classloader.", "akka.", "pekko.", "queryable-state.", "rpc."),
+    *("io.", "compiler.", "user.", "zookeeper.", "containerized.", "env.", "local-dir", "deployment.", "traces."),
+)

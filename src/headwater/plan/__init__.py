@@ -1,14 +1,16 @@
 """From a parsed INSERT to a plan that says, for every operator, which changes it emits, its key and its state.
 
 expression  a compiled scalar or aggregate expression
-nodes       immutable plan nodes
-traits      changelog mode, unique key and boundedness of a node
+nodes       immutable plan nodes, each with what it derives and requires
 build       sqlglot trees → nodes, names and types resolved
+rewrite     one rule for all nodes of a plan
 merge       projections that only rename disappear
+share       equal subplans are one node
+push        filters move towards the sources
 prune       every node carries only the columns somebody above needs
 changelog   Normalize inserted where before-images are needed, the sink's key proved
-chance      nothing that changes by itself decides what is taken back
+determinism no non-deterministic expression decides which row is retracted
 planner     the passes in order
 explain     the plan as text
-signature   what a checkpoint must agree with
+fingerprint what a checkpoint stands for
 """

@@ -3,76 +3,101 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from headwater.catalog.catalog import Catalog
+from headwater.catalog.connector import Accepts, Emits
 from headwater.catalog.tables import Table, View
-from headwater.catalog.usage import check_sink, check_source
-from headwater.connectors.base import Accepts, Emits
-from headwater.errors import Position, SqlError, ValidationError
+from headwater.catalog.validation import check_sink, check_source
+from headwater.errors import SqlError, ValidationError
 from headwater.plan import nodes as n
-from headwater.plan.coerce import fits, wider
-from headwater.plan.expression import Expr
+from headwater.plan.coerce import wider
+from headwater.plan.fit import SinkRules, fitted
 from headwater.plan.grouping import build_grouped, needs_grouping
+from headwater.plan.joining import JoinSettings
+from headwater.plan.joins import FromClause, resolves
 from headwater.plan.names import unique_names
-from headwater.sql.expressions import Scope, ScopeColumn, compile_expression, compile_predicate
+from headwater.plan.nodes import column_reference
+from headwater.plan.overs import Overs
+from headwater.plan.predicates import conjuncts, has_query
+from headwater.plan.ranks import Ranks, build_limited
+from headwater.plan.relation import Locate, Relation, expand_stars, output_name, relation_of, without_alias
+from headwater.plan.subqueries import Subqueries
+from headwater.plan.times import with_proctime, with_watermark
+from headwater.plan.unnesting import unnested
+from headwater.plan.windows import WINDOW_FUNCTIONS, EmitRules, function_name, window_table
+from headwater.sql.expressions import Scope, ScopeColumn, bind, compile_expression
 from headwater.sql.functions.casts import convert
-from headwater.sql.parse_tables import table_options
 from headwater.sql.statements import ComputedColumn, Insert
-from headwater.sql.types import INT, SqlType
+from headwater.sql.trees import table_options, table_path
+from headwater.sql.typed import Expr
+from headwater.sql.types import INT, SqlType, has_map
 
-__all__ = ["Builder", "Relation"]
+__all__ = ["Builder", "Named", "PlanRules", "Relation"]
 
-Locate = Callable[[exp.Expr], Position | None]
+
+Named = Mapping[str, n.Node]
+"""Common table expressions around a query."""
 
 
 @dataclass(frozen=True)
-class Relation:
-    """A node and the names under which a query sees its columns."""
+class PlanRules:
+    """What the session says about plans. With `repeats`, sources of changes may say the same again. `state_ttl` is in
+    milliseconds."""
 
-    node: n.Node
-    scope: Scope
+    repeats: bool = False
+    sinks: SinkRules = field(default_factory=SinkRules)
+    joins_without_equality: bool = False
+    state_ttl: int = 0
+    emit: EmitRules = field(default_factory=EmitRules)
 
 
 class Builder:
-    """Plans for one session's catalog. `locate` puts the caret under a tree's place in the script. With `repeats`,
-    sources of changes may say the same again."""
+    """Plans for one session's catalog. `locate` puts the caret under a tree's place in the script."""
 
-    def __init__(self, catalog: Catalog, locate: Locate, repeats: bool = False) -> None:
+    def __init__(self, catalog: Catalog, locate: Locate, rules: PlanRules | None = None) -> None:
         self.catalog = catalog
         self.locate = locate
-        self.repeats = repeats
+        self.rules = rules or PlanRules()
+        self.join_settings = JoinSettings(locate, self.rules.joins_without_equality)
 
     def insert(self, statement: Insert) -> n.Write:
         table = self.catalog.table(statement.target, statement.position)
         table = self.catalog.with_options(table, statement.options, statement.position)
         check_sink(table)
         query = self.query(statement.query, {})
-        written = _target_columns(table, statement)
-        project = self._fit(query, table, written, statement)
+        rows = fitted(query, table, statement, self.rules.sinks)
         keyed = bool(table.primary_key) and table.connector.accepts is Accepts.UPSERT
-        return n.Write(project.columns, project, table, table.primary_key if keyed else ())
+        if statement.on_conflict and not keyed:
+            raise SqlError(
+                f"ON CONFLICT needs a table with upserts, and '{table.name}' has none.",
+                position=statement.position,
+                hint="Declare a PRIMARY KEY (…) NOT ENFORCED, for an 'upsert-kafka' table, for example.",
+            )
+        conflict = statement.on_conflict or self.rules.sinks.materialize
+        by = table.primary_key if keyed else ()
+        return n.Write(rows.columns, rows, table, by, conflict, self.rules.state_ttl)
 
-    def query(self, query: exp.Expr, named: Mapping[str, n.Node]) -> n.Node:
+    def query(self, query: exp.Expr, named: Named) -> n.Node:
         """The plan of a query; `named` are common table expressions around it."""
         named = {**named, **self._common_tables(query, named)}
-        for clause in ("order", "limit", "offset"):
-            if query.args.get(clause) is not None:
-                raise self._unsupported(query.args[clause], f"{clause.upper()} in a continuous query")
+        if any(query.args.get(clause) is not None for clause in ("order", "limit", "offset")):
+            return build_limited(self, query, named)
         match query:
             case exp.Select():
                 return self._select(query, named)
             case exp.Values():
                 return self._values(query)
-            case exp.Union():
-                return self._union(query, named)
+            case exp.SetOperation():
+                return self._set_operation(query, named)
             case exp.Subquery():
                 return self.query(query.this, named)
-        raise self._unsupported(query, type(query).__name__.upper())
+        what = "JOIN" if isinstance(query, exp.Table) else type(query).__name__.upper()  # FROM (a JOIN b ON …)
+        raise self._unsupported(query, what)
 
-    def _common_tables(self, query: exp.Expr, named: Mapping[str, n.Node]) -> dict[str, n.Node]:
+    def _common_tables(self, query: exp.Expr, named: Named) -> dict[str, n.Node]:
         found: dict[str, n.Node] = {}
         with_ = query.args.get("with_")
         for cte in with_.expressions if with_ is not None else ():
@@ -81,40 +106,83 @@ class Builder:
             found[cte.alias] = self._renamed(node, [c.name for c in columns], cte) if columns else node
         return found
 
-    def _select(self, select: exp.Select, named: Mapping[str, n.Node]) -> n.Node:
-        for clause, what in (("joins", "JOIN"), ("windows", "WINDOW"), ("laterals", "LATERAL"), ("qualify", "QUALIFY")):
+    def _select(self, select: exp.Select, named: Named) -> n.Node:
+        hint = select.args.get("hint")
+        if hint is not None:
+            raise self._error(hint, "Hints of a query are not supported.", _TABLE_HINTS)
+        for clause, what in (("laterals", "LATERAL"), ("qualify", "QUALIFY")):
             if select.args.get(clause):
                 raise self._unsupported(select.args[clause][0], what)
-        relation = self._from(select, named)
-        where = select.args.get("where")
-        if where is not None:
-            predicate = compile_predicate(where.this, relation.scope, self.locate)
-            relation = replace(relation, node=n.Filter(relation.node.columns, relation.node, predicate))
+        relation, outside = self.source(select, named, set())
+        for tree in outside:  # names that are nowhere
+            bind(tree, relation.scope, self.locate)
         if needs_grouping(select):
-            node: n.Node = build_grouped(select, relation, self.locate)
+            node: n.Node = build_grouped(select, relation, self, named)
         else:
-            node = self._project(select, relation)
+            node = self._project(select, relation, named)
         if select.args.get("distinct") is not None:
             node = n.Aggregate(node.columns, node, node.names, ())
         return node
 
-    def _project(self, select: exp.Select, relation: Relation) -> n.Project:
-        items = expand_stars(select.expressions, relation.scope, self.locate)
-        compiled = [compile_expression(_without_alias(item), relation.scope, self.locate) for item in items]
-        names = unique_names([output_name(item, index) for index, item in enumerate(items)])
-        columns = tuple(n.Column(name, e.type) for name, e in zip(names, compiled, strict=True))
-        return n.Project(columns, relation.node, tuple(compiled))
+    def source(self, select: exp.Expr, named: Named, taken: set[str]) -> tuple[Relation, list[exp.Expr]]:
+        """The rows of FROM that pass WHERE, and those of its conditions that name columns that are not there: they may
+        be of the query around this one. Names of columns differ from those that are `taken`."""
+        where = select.args.get("where")
+        condition = where.this if where is not None else None
+        relation, joins = self._first(select, named, taken), select.args.get("joins") or []
+        if not joins and (condition is None or (not has_query(condition) and resolves(condition, relation.scope))):
+            return (relation.where(condition, self.locate) if condition is not None else relation), []
+        plain = [tree for tree in conjuncts(condition) if not has_query(tree)]
+        clause = FromClause(self._factors(named), self.join_settings, taken)
+        relation, outside = clause.build(relation, joins, plain)
+        queries = [tree for tree in conjuncts(condition) if has_query(tree)]
+        return Subqueries(self, named, relation).filter(queries), outside
 
-    def _from(self, select: exp.Select, named: Mapping[str, n.Node]) -> Relation:
+    def _first(self, select: exp.Expr, named: Named, taken: set[str]) -> Relation:
         from_ = select.args.get("from_")
         if from_ is None:
-            return Relation(n.Values((n.Column("__one", _ONE.type),), ((_ONE,),)), Scope(()))
-        source = from_.this
-        node, alias = self._relation(source, named)
-        columns = tuple(ScopeColumn(alias, c.name, c.name, c.type) for c in node.columns)
-        return Relation(node, Scope(columns))
+            return Relation(_ONE_ROW, Scope(()))
+        return self._factor(from_.this, named, taken)
 
-    def _relation(self, source: exp.Expr, named: Mapping[str, n.Node]) -> tuple[n.Node, str]:
+    def _factors(self, named: Named) -> Callable[[exp.Expr, set[str]], Relation]:
+        return lambda tree, taken: self._factor(tree, named, taken)
+
+    def items(self, select: exp.Expr, scope: Scope) -> list[exp.Expr]:
+        return expand_stars(select.expressions, scope, self.locate)
+
+    def _project(self, select: exp.Select, relation: Relation, named: Named) -> n.Node:
+        items = self.items(select, relation.scope)
+        queries = Subqueries(self, named, relation)
+        trees = [queries.replace(without_alias(item)) for item in items]
+        return self.projected(select, items, trees, queries.relation)
+
+    def projected(self, select: exp.Select, items: list[exp.Expr], trees: list[exp.Expr], relation: Relation) -> n.Node:
+        """The columns of SELECT under the names of its `items`; `trees` are what is left to compute of them."""
+        windows = select.args.get("windows") or []
+        ranks = Ranks(self, relation, windows)
+        trees = [ranks.replace(tree) for tree in trees]
+        overs = Overs(self, ranks.relation, windows)
+        trees = overs.replace(trees)
+        relation = overs.relation
+        compiled = [compile_expression(tree, relation.scope, self.locate) for tree in trees]
+        names = unique_names([output_name(item, index) for index, item in enumerate(items)])
+        columns = tuple(n.Column(name, e.type) for name, e in zip(names, compiled, strict=True))
+        return with_proctime(n.Project(columns, relation.node, tuple(compiled)))
+
+    def _factor(self, source: exp.Expr, named: Named, taken: set[str]) -> Relation:
+        """One table, query or parenthesised join of FROM."""
+        inner = source.this if isinstance(source, exp.Subquery) else None
+        if isinstance(inner, exp.Expr) and inner.args.get("joins") and not isinstance(inner, exp.Select):
+            if source.alias:
+                raise self._unsupported(source, "An alias of joins in parentheses")
+            clause = FromClause(self._factors(named), self.join_settings, taken)
+            return clause.build(self._factor(inner, named, taken), inner.args["joins"], [])[0]
+        if isinstance(source, exp.Unnest):
+            return unnested(Relation(_ONE_ROW, Scope(())), source, taken, self.locate, outer=False)
+        node, alias = self._relation(source, named)
+        return relation_of(node, alias, taken)
+
+    def _relation(self, source: exp.Expr, named: Named) -> tuple[n.Node, str]:
         match source:
             case exp.Subquery():
                 node = self.query(source.this, named)
@@ -122,32 +190,39 @@ class Builder:
                 node = self._table(source, named)
             case exp.Values():
                 node = self._values(source)
+            case exp.Table() if function_name(source.this) in WINDOW_FUNCTIONS:
+                node = window_table(source.this, lambda table: self._table(table, named), self.locate)
             case _:
-                raise self._unsupported(source, "This table function")
+                raise self._unsupported(source, _construct(source))
         alias = source.args.get("alias")
         columns = [c.name for c in (alias.args.get("columns") or [])] if alias is not None else []
         if columns:
             node = self._renamed(node, columns, source)
         return node, source.alias_or_name
 
-    def _table(self, source: exp.Table, named: Mapping[str, n.Node]) -> n.Node:
+    def _table(self, source: exp.Table, named: Named) -> n.Node:
         if source.args.get("version") is not None:
             raise self._unsupported(source, "FOR SYSTEM_TIME AS OF")
         options = table_options(source)
-        if source.name in named and not options:
+        if source.name in named and not source.args.get("db") and not options:
             return named[source.name]
-        found = self.catalog.get(source.name, self.locate(source))
+        found = self.catalog.get(table_path(source), self.locate(source))
         if isinstance(found, Table):
-            return scan(self.catalog.with_options(found, options, self.locate(source)), self.repeats)
+            return scan(self.catalog.with_options(found, options, self.locate(source)), self.rules.repeats)
         if options:
             raise self._error(source, f"'{source.name}' is a view and takes no OPTIONS.")
-        return self._view(found)
+        return self.view(found)
 
-    def _view(self, view: View) -> n.Node:
-        """The view's own query; what is wrong in it is shown at the view."""
-        inside = Builder(self.catalog, lambda _: view.position, self.repeats)
-        node = inside.query(view.query, {})
-        return inside._renamed(node, list(view.columns), view.query) if view.columns else node
+    def view(self, view: View) -> n.Node:
+        """The view's own query; what is wrong in it is shown where it is written."""
+        inside = Builder(self.catalog.within(view.database), view.locate, self.rules)
+        try:
+            node = inside.query(view.query, {})
+            return inside._renamed(node, list(view.columns), view.query) if view.columns else node
+        except SqlError as error:
+            script = view.origin.script if view.origin is not None else None
+            error.script = error.script or (script.name if script is not None else "")
+            raise
 
     def _values(self, values: exp.Values) -> n.Values:
         rows = [[compile_expression(v, Scope(()), self.locate) for v in row.expressions] for row in values.expressions]
@@ -159,15 +234,23 @@ class Builder:
         cells = tuple(tuple(convert(e, c.type) for e, c in zip(row, columns, strict=True)) for row in rows)
         return n.Values(columns, cells)
 
-    def _union(self, union: exp.Union, named: Mapping[str, n.Node]) -> n.Node:
-        parts = [self.query(part, named) for part in (union.this, union.expression)]
+    def _set_operation(self, query: exp.SetOperation, named: Named) -> n.Node:
+        function = type(query).__name__.upper()
+        parts = [self.query(part, named) for part in (query.this, query.expression)]
         if len({len(p.columns) for p in parts}) > 1:
             counts = " and ".join(str(len(p.columns)) for p in parts)
-            raise self._error(union, f"The parts of UNION have {counts} columns.")
+            raise self._error(query, f"The parts of {function} have {counts} columns.")
         pairs = zip(parts[0].columns, parts[1].columns, strict=True)
-        columns = tuple(n.Column(a.name, self._common(a.type, b.type, union)) for a, b in pairs)
-        node = n.UnionAll(columns, tuple(_as_columns(part, columns) for part in parts))
-        return n.Aggregate(columns, node, node.names, ()) if union.args.get("distinct") else node
+        columns = tuple(n.Column(a.name, self._common(a.type, b.type, query)) for a, b in pairs)
+        left, right = (_as_columns(part, columns) for part in parts)
+        distinct = query.args.get("distinct")
+        if isinstance(query, exp.Union):
+            node = n.UnionAll(columns, (left, right))
+            return n.Aggregate(columns, node, node.names, ()) if distinct else node
+        for column in columns:
+            if has_map(column.type):
+                raise self._error(query, f"{function} cannot compare values of type {column.type} ('{column.name}').")
+        return n.SetOperation(columns, left, right, function if distinct else f"{function} ALL")
 
     def _common(self, a: SqlType, b: SqlType, at: exp.Expr) -> SqlType:
         found = wider(a, b)
@@ -184,35 +267,18 @@ class Builder:
             tuple(column_reference(c) for c in node.columns),
         )
 
-    def _fit(self, query: n.Node, table: Table, written: list[n.Column], statement: Insert) -> n.Project:
-        given = list(statement.columns) or [c.name for c in written]
-        if len(query.columns) != len(given):
-            raise ValidationError(
-                f"Column types of query result and sink for '{table.name}' do not match: different number of columns.",
-                detail=f"Query: ({_typed(query.columns)})\nTable: ({_typed(written)})",
-            )
-        by_name = dict(zip(given, query.columns, strict=True))
-        expressions = []
-        for column in written:
-            source = by_name.get(column.name)
-            if source is None:
-                expressions.append(Expr("NULL", column.type.as_nullable(), frozenset(), "NULL"))
-                continue
-            if not fits(source.type, column.type):
-                raise _incompatible(table, column, source)
-            expressions.append(convert(column_reference(source), column.type))
-        expressions = [convert(e, c.type) for e, c in zip(expressions, written, strict=True)]
-        return n.Project(tuple(written), query, tuple(expressions))
-
     def _error(self, at: exp.Expr, fact: str, hint: str = "") -> SqlError:
         return SqlError(fact, position=self.locate(at), hint=hint)
 
     def _unsupported(self, at: exp.Expr, what: str) -> SqlError:
-        return self._error(at, f"{what} is not supported.", _SUPPORTED)
+        return self._error(at, f"{what} is not supported.", f"{_LIMITS} {_INSTEAD}")
 
 
-_SUPPORTED = "Supported: SELECT … FROM … WHERE … GROUP BY … HAVING, SELECT DISTINCT, UNION [ALL], VALUES, WITH, views."
-_ONE = Expr("1", INT.as_nullable(False), frozenset(), "1")
+_TABLE_HINTS = "Remove it. The OPTIONS of a table stand behind its name in FROM."
+_LIMITS = "docs/limits.md lists what queries can do."
+_INSTEAD = "docs/coming-from-flink.md says what to do instead."
+_ONE = Expr("1", INT.not_null(), frozenset(), "1")
+_ONE_ROW = n.Values((n.Column("__one", _ONE.type),), ((_ONE,),))
 
 
 def scan(table: Table, repeats: bool = False) -> n.Node:
@@ -224,7 +290,7 @@ def scan(table: Table, repeats: bool = False) -> n.Node:
     read = tuple(n.Column(c.name, c.type) for c in table.columns if not isinstance(c, ComputedColumn))
     node = n.Scan(read, table, changes and repeats)
     if len(read) == len(table.columns):
-        return node
+        return with_watermark(node, table)
     scope = Scope(tuple(ScopeColumn(table.name, c.name, c.name, c.type) for c in read))
     columns, expressions = [], []
     for column in table.columns:
@@ -234,64 +300,19 @@ def scan(table: Table, repeats: bool = False) -> n.Node:
             expression = column_reference(n.Column(column.name, column.type))
         columns.append(n.Column(column.name, expression.type))
         expressions.append(expression)
-    return n.Project(tuple(columns), node, tuple(expressions))
+    return with_watermark(with_proctime(n.Project(tuple(columns), node, tuple(expressions))), table)
 
 
-def column_reference(column: n.Column) -> Expr:
-    name = "`" + column.name.replace("`", "``") + "`"
-    return Expr(name, column.type, frozenset({column.name}), column.name, column=column.name)
-
-
-def expand_stars(items: list[exp.Expr], scope: Scope, locate: Locate) -> list[exp.Expr]:
-    expanded: list[exp.Expr] = []
-    for item in items:
-        if isinstance(item, exp.Star):
-            qualifier = ""
-        elif isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
-            qualifier = item.table
-        else:
-            expanded.append(item)
-            continue
-        columns = [c for c in scope.columns if not qualifier or c.qualifier == qualifier]
-        if not columns:
-            raise SqlError(f"There is no table '{qualifier}' in FROM.", position=locate(item))
-        expanded += [exp.column(exp.to_identifier(c.name, quoted=True)) for c in columns]
-    return expanded
-
-
-def output_name(item: exp.Expr, index: int) -> str:
-    """The alias, the column's own name, or the name Flink gives: EXPR$0."""
-    if isinstance(item, exp.Alias):
-        return str(item.alias)
-    if isinstance(item, exp.Column):
-        return str(item.name)
-    if isinstance(item, exp.Dot):
-        return str(item.expression.name)
-    return f"EXPR${index}"
-
-
-def _without_alias(item: exp.Expr) -> exp.Expr:
-    return item.this if isinstance(item, exp.Alias) else item
+def _construct(source: exp.Expr) -> str:
+    """What stands in FROM, by its name."""
+    if isinstance(source, exp.Table):
+        return f"The table function {source.this.name.upper()}"
+    return type(source).__name__.upper()  # UNNEST, LATERAL
 
 
 def _as_columns(node: n.Node, columns: tuple[n.Column, ...]) -> n.Project:
     expressions = (convert(column_reference(a), b.type) for a, b in zip(node.columns, columns, strict=True))
     return n.Project(columns, node, tuple(expressions))
-
-
-def _target_columns(table: Table, statement: Insert) -> list[n.Column]:
-    """The columns of the table that are written: physical ones and writable metadata."""
-    written = [n.Column(c.name, c.type) for c in table.written_columns]
-    unknown = [name for name in statement.columns if name not in {c.name for c in written}]
-    if unknown:
-        raise SqlError(
-            f"Table '{table.name}' has no column '{unknown[0]}' that can be written.",
-            position=statement.position,
-            hint=f"It has: {', '.join(c.name for c in written)}.",
-        )
-    if len(set(statement.columns)) < len(statement.columns):
-        raise SqlError("A column is named twice in INSERT INTO.", position=statement.position)
-    return written
 
 
 def _repeats_without_key(table: Table) -> ValidationError:
@@ -300,15 +321,3 @@ def _repeats_without_key(table: Table) -> ValidationError:
         f"PRIMARY KEY. However, table '{table.name}' doesn't have a primary key.",
         hint="Declare PRIMARY KEY (…) NOT ENFORCED with the columns that identify a row.",
     )
-
-
-def _incompatible(table: Table, column: n.Column, source: n.Column) -> ValidationError:
-    return ValidationError(
-        f"Incompatible types for sink column '{column.name}' of table '{table.name}'.",
-        detail=f"The query gives {source.type}, the table has {column.type}.",
-        hint=f"Write CAST({source.name} AS {column.type.as_nullable()}) in the query, or change the table.",
-    )
-
-
-def _typed(columns: tuple[n.Column, ...] | list[n.Column]) -> str:
-    return ", ".join(f"{c.name} {c.type}" for c in columns)

@@ -1,11 +1,15 @@
-"""Who emits which changes, who needs what: the contract between operators, settled before anything runs.
+"""Who emits which changes, who needs what: the contract between operators, decided before anything runs.
 
-1. An operator that counts rows (Aggregate, UnionAll) and a sink that shows every change need exact changes; a chain
-   over an upsert source gets a Normalize for that. Filters below it become Guards: the state holds only rows that pass.
-2. A keyed sink needs one net change per key. An Aggregate on that key gives it as it is, without before-images; a
-   Filter above it needs both images and a Collapse; an upsert source with the same key passes through, without state.
-   A changelog source with the same key is collapsed in the order of its messages.
-3. The sink's primary key must be unique in the query: proved here, or the error says which key would be.
+Two passes. What a node emits flows up (`Node.mode`, the most that it can emit); what is needed flows down:
+
+1. An operator that takes changes (`Takes.CHANGES`), and a sink that shows every change, need a full changelog; a chain
+   over an upsert source gets a Normalize for that. Filters below it become FilterToDelete: the state holds only rows
+   that pass.
+2. A keyed sink needs one net change per key. An operator that can emit that by itself does (`Node.net`), without
+   before-images; else there is a Consolidate. An upsert source with the same key passes through, without state. A
+   changelog source with the same key is consolidated in the order of its messages.
+3. The sink's primary key is unique in the query: proved here, or else Materialize keeps all rows of a key and shows
+   one of them.
 4. A sink takes inserts only, one net change per key, or every change: `Connector.takes` knows.
 """
 
@@ -13,117 +17,129 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headwater.connectors.base import Accepts
+from headwater.catalog.connector import Accepts
 from headwater.errors import ValidationError
 from headwater.plan import nodes as n
-from headwater.plan.traits import Mode, describe_source_of_updates, mode_of, unique_key
+from headwater.plan.nodes import Mode, Takes, source_of_updates
 
-__all__ = ["settle_changes"]
+__all__ = ["decide_changelog"]
 
 
-def settle_changes(root: n.Write) -> n.Write:
-    """The plan with Normalize, Guard and Collapse in place. Raises if the sink cannot take what the query emits."""
-    updating = mode_of(root.input) is not Mode.APPEND
-    if not updating:
-        return root
+def decide_changelog(root: n.Write) -> n.Write:
+    """The plan with Normalize, FilterToDelete and Consolidate in place. Raises if the sink, or an operator, cannot take
+    what comes."""
+    require = _Requirements()
     taken = root.table.connector.takes(root.table)
-    if taken is Accepts.APPEND:
+    updating = root.input.mode is not Mode.APPEND
+    if updating and taken is Accepts.APPEND:
         raise _cannot_take_updates(root)
-    if root.key:
-        _prove_unique(root)
-    if taken is Accepts.ALL:
-        return replace(root, input=_exact(root.input))
-    return replace(root, input=_keyed(root))
+    shown = _shown_of_key(root) if root.by and taken is not Accepts.APPEND else None
+    if shown is not None:
+        before = taken is Accepts.ALL
+        rows = require.full(root.input)
+        node = n.Materialize(rows.columns, rows, root.by, shown, root.table.name, before)
+        return replace(root, input=node)
+    if not updating or taken is Accepts.ALL:
+        return replace(root, input=require.full(root.input))
+    return replace(root, input=_keyed(root, require))
 
 
-def _prove_unique(root: n.Write) -> None:
-    key = unique_key(root.input)
-    if key is None or not set(key) <= set(root.key):
-        raise _not_unique(root, key)
+_SHOWN = {"auto": "last", "force": "last", "DEDUPLICATE": "last", "NOTHING": "first", "ERROR": "error"}
 
 
-def _keyed(root: n.Write) -> n.Node:
-    node, wanted = root.input, set(root.key)
-    key = unique_key(node)
-    assert key is not None
-    if set(key) < wanted:
-        return _collapsed(node, root.key)
-    if _is_chain_of(node, Mode.RETRACT) or _repeats(node):
-        return n.Collapse(node.columns, node, root.key)
-    if _is_upsert_chain(node):
-        return n.Normalize(node.columns, _guarded(node), key, False) if _has_filter(node) else node
-    return _collapsed(node, root.key) if _has_filter(node) else _without_before(node)
+def _shown_of_key(root: n.Write) -> str | None:
+    """Which row of a primary key is shown, if there may be several; None if there are not. Of inserts the last one
+    takes the place of the others without any state."""
+    unique = any(set(key) <= set(root.by) for key in root.input.keys)
+    inserts = root.input.mode is Mode.APPEND and root.conflict not in {"NOTHING", "ERROR"}
+    if root.conflict != "force" and (unique or inserts):
+        return None
+    if root.conflict == "none":
+        raise _not_unique(root, root.input.key)
+    return _SHOWN[root.conflict]
 
 
-def _collapsed(node: n.Node, key: tuple[str, ...]) -> n.Collapse:
-    return n.Collapse(node.columns, _exact(node), key)
+def _keyed(root: n.Write, require: _Requirements) -> n.Node:
+    node = root.input
+    same = next((key for key in node.keys if set(key) == set(root.by)), None)
+    if same is not None and _repeats(node):
+        return n.Consolidate(node.columns, node, root.by)
+    if same is not None and node.mode is Mode.UPSERT:
+        return n.Normalize(node.columns, _filtered_to_delete(node), same, False) if _has_filter(node) else node
+    full = require.full(node)
+    return full.net(root.by) or n.Consolidate(node.columns, full, root.by)
 
 
-def _exact(node: n.Node) -> n.Node:
-    """The node rewritten to emit inserts only or exact changes."""
-    key = unique_key(node)
-    if _is_upsert_chain(node) and key is not None:
-        return n.Normalize(node.columns, _guarded(node), key, True)
-    match node:
-        case n.Scan() | n.Values():
+class _Requirements:
+    """A node that is used twice stays one node."""
+
+    def __init__(self) -> None:
+        self._full: dict[int, n.Node] = {}
+
+    def full(self, node: n.Node) -> n.Node:
+        """The node rewritten to emit inserts only or a full changelog."""
+        if id(node) not in self._full:
+            self._full[id(node)] = self._rewritten(node)
+        return self._full[id(node)]
+
+    def _rewritten(self, node: n.Node) -> n.Node:
+        if node.mode is Mode.UPSERT and node.key is not None:
+            return n.Normalize(node.columns, _filtered_to_delete(node), node.key, True)
+        if not node.inputs:
             return node
-        case n.Project() | n.Filter():
-            return replace(node, input=_exact(node.input))
-        case n.Aggregate():
-            return replace(node, input=_exact(node.input), before=True)
-        case n.UnionAll():
-            return replace(node, parts=tuple(_exact(part) for part in node.parts))
-    raise AssertionError(f"no exact form of {type(node).__name__}")
+        pairs = zip(node.inputs, node.takes, strict=True)
+        inputs = [self._given(node, child, takes) for child, takes in pairs]
+        same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
+        return node if same else node.with_inputs(inputs)
 
-
-def _without_before(node: n.Node) -> n.Node:
-    """Projections down to the Aggregate, which emits no before-images; below it everything is exact."""
-    if isinstance(node, n.Aggregate):
-        return replace(node, input=_exact(node.input), before=False)
-    assert isinstance(node, n.Project), f"unexpected {type(node).__name__} above an aggregate"
-    return replace(node, input=_without_before(node.input))
-
-
-def _is_upsert_chain(node: n.Node) -> bool:
-    return _is_chain_of(node, Mode.UPSERT)
-
-
-def _is_chain_of(node: n.Node, mode: Mode) -> bool:
-    scan = _scan_below(node)
-    return scan is not None and mode_of(scan) is mode
+    def _given(self, node: n.Node, child: n.Node, takes: Takes) -> n.Node:
+        if takes is Takes.INSERTS and child.mode is not Mode.APPEND:
+            raise _needs_inserts(node, child)
+        # Above an upsert source whose key is gone, a row-wise node is no place for Normalize: it stands further down.
+        if takes is Takes.UPSERTS and not node.row_wise and child.mode is Mode.UPSERT and child.key is not None:
+            return _filtered_to_delete(child)
+        return self.full(child)
 
 
 def _repeats(node: n.Node) -> bool:
-    scan = _scan_below(node)
-    return scan is not None and scan.repeats
+    scan = _below_rows(node)
+    return isinstance(scan, n.Scan) and scan.repeats
 
 
-def _scan_below(node: n.Node) -> n.Scan | None:
-    while isinstance(node, n.Project | n.Filter):
-        node = node.input
-    return node if isinstance(node, n.Scan) else None
-
-
-def _has_filter(node: n.Node) -> bool:
-    while isinstance(node, n.Project | n.Filter):
-        if isinstance(node, n.Filter):
-            return True
-        node = node.input
-    return False
-
-
-def _guarded(node: n.Node) -> n.Node:
-    match node:
-        case n.Filter():
-            return n.Guard(node.columns, _guarded(node.input), node.predicate)
-        case n.Project():
-            return replace(node, input=_guarded(node.input))
+def _below_rows(node: n.Node) -> n.Node:
+    while node.row_wise:
+        (node,) = node.inputs
     return node
 
 
+def _has_filter(node: n.Node) -> bool:
+    while node.row_wise:
+        if isinstance(node, n.Filter):
+            return True
+        (node,) = node.inputs
+    return False
+
+
+def _filtered_to_delete(node: n.Node) -> n.Node:
+    if not node.row_wise:
+        return node
+    (below,) = node.inputs
+    if isinstance(node, n.Filter):
+        return n.FilterToDelete(node.columns, _filtered_to_delete(below), node.predicate)
+    return node.with_inputs([_filtered_to_delete(below)])
+
+
+def _needs_inserts(node: n.Node, child: n.Node) -> ValidationError:
+    return ValidationError(
+        f"{node.shown(node.described())} doesn't support consuming update and delete changes, which are produced by "
+        f"{source_of_updates(child)}.",
+        hint="It works over tables and queries that only insert rows.",
+    )
+
+
 def _cannot_take_updates(root: n.Write) -> ValidationError:
-    source = describe_source_of_updates(root.input)
-    key = unique_key(root.input)
+    source = source_of_updates(root.input)
+    key = root.input.key
     columns = ", ".join(key) if key else "…"
     said = root.table.spelling.said
     fact = (
@@ -145,18 +161,21 @@ def _cannot_take_updates(root: n.Write) -> ValidationError:
     )
 
 
+_MATERIALIZED = "Or set 'table.exec.sink.upsert-materialize' to 'auto': the last row of a key is written."
+
+
 def _not_unique(root: n.Write, key: tuple[str, ...] | None) -> ValidationError:
-    declared = ", ".join(root.key)
-    source = describe_source_of_updates(root.input)
+    declared = ", ".join(root.by)
+    source = source_of_updates(root.input)
     fact = f"PRIMARY KEY ({declared}) of table '{root.table.name}' is not unique in the query that writes it."
     if key is None:
         return ValidationError(
             fact,
             detail=f"The query updates rows (because of {source}), and no column of its result identifies a row.",
-            hint="Select the key columns as they are, or group by them.",
+            hint=f"Select the key columns as they are, or group by them. {_MATERIALIZED}",
         )
     return ValidationError(
         fact,
         detail=f"The query updates rows (because of {source}); its rows are identified by ({', '.join(key)}).",
-        hint=f"Declare PRIMARY KEY ({', '.join(key)}) NOT ENFORCED, or group by ({declared}).",
+        hint=f"Declare PRIMARY KEY ({', '.join(key)}) NOT ENFORCED, or group by ({declared}). {_MATERIALIZED}",
     )

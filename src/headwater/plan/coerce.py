@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from headwater.sql import types as t
@@ -13,7 +14,17 @@ _RANK = {name: rank for rank, name in enumerate((*t.INTEGERS, "DECIMAL", *t.FRAC
 
 
 def fits(source: SqlType, target: SqlType) -> bool:
-    """May a value of `source` be stored as `target` without the user asking for it, as in Flink?"""
+    """May a value of `source` be stored as `target` without the user asking for it, as in Flink? Any number becomes a
+    DECIMAL, rounded, and NULL if it is too large; a TIMESTAMP becomes the DATE or TIME in it."""
+    if target.name == "DECIMAL" and source.is_numeric:
+        return True
+    if source.name == "TIMESTAMP" and target.name in {"DATE", "TIME"}:
+        return True
+    return _promotes(source, target) or _nested_fits(source, target, fits)
+
+
+def _promotes(source: SqlType, target: SqlType) -> bool:
+    """Whether `target` holds every value of `source`, but for the lengths of strings and fractions of seconds."""
     if source.name == "NULL" or _same(source, target):
         return True
     if (source.is_string and target.is_string) or (source.is_binary and target.is_binary):
@@ -26,7 +37,7 @@ def fits(source: SqlType, target: SqlType) -> bool:
         return True
     if source.name == "TIME" and target.name == "TIME":
         return True
-    return _nested_fits(source, target)
+    return _nested_fits(source, target, _promotes)
 
 
 def _same(a: SqlType, b: SqlType) -> bool:
@@ -43,7 +54,7 @@ def _whole_digits(kind: SqlType) -> int:
     return (kind.precision or 0) - (kind.scale or 0)
 
 
-def _nested_fits(source: SqlType, target: SqlType) -> bool:
+def _nested_fits(source: SqlType, target: SqlType, fits: Callable[[SqlType, SqlType], bool]) -> bool:
     if source.name != target.name or not source.is_nested:
         return False
     if source.name == "ROW":
@@ -61,8 +72,8 @@ def wider(a: SqlType, b: SqlType) -> SqlType | None:
         scale = max(a.scale or 0, b.scale or 0)
         whole = max(_whole_digits(a), _whole_digits(b))
         return replace(t.decimal(min(38, whole + scale), scale), nullable=nullable)
-    if fits(a, b):
+    if _promotes(a, b):
         return b.as_nullable(nullable)
-    if fits(b, a):
+    if _promotes(b, a):
         return a.as_nullable(nullable)
     return None

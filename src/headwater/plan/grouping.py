@@ -1,35 +1,39 @@
 """SELECT with aggregates: what is grouped, what is aggregated, and the expressions above both.
 
-input → Project (group expressions that are not plain columns) → Aggregate → Filter (HAVING) → Project (SELECT)
+input → Project (group expressions that are not plain columns) → [Expand (GROUPING SETS)]
+      → Aggregate or WindowAggregate → [Project (GROUPING)] → Filter (HAVING) → Project (SELECT)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from headwater.errors import Position, SqlError
+from headwater.errors import SqlError
 from headwater.plan import nodes as n
-from headwater.plan.expression import AggregateCall, Expr
-from headwater.plan.names import unique_names
+from headwater.plan.grouping_sets import grouping_bits, grouping_sets, has_grouping_sets, is_grouping_call
+from headwater.plan.relation import Locate, Relation, expand_stars, with_expressions, without_alias
+from headwater.plan.windows import EmitRules, GroupWindow, check_session
 from headwater.sql.expressions import (
     Scope,
     ScopeColumn,
     compile_aggregate,
     compile_expression,
-    compile_predicate,
     is_aggregate,
 )
+from headwater.sql.expressions.calls import called_name
+from headwater.sql.trees import name_path
+from headwater.sql.typed import AggregateCall, Expr
+from headwater.sql.types import BIGINT, SqlType
 
 if TYPE_CHECKING:
-    from headwater.plan.build import Relation
+    from headwater.plan.build import Builder, Named
 
 __all__ = ["build_grouped", "needs_grouping"]
-
-Locate = Callable[[exp.Expr], Position | None]
 
 
 def needs_grouping(select: exp.Select) -> bool:
@@ -42,47 +46,84 @@ def _aggregates(node: exp.Expr) -> list[exp.Expr]:
     """Aggregate calls in the tree, outermost ones only; a FILTER belongs to its call."""
     if is_aggregate(node):
         return [node]
+    if isinstance(node, exp.Query):  # its aggregates are its own
+        return []
+    if isinstance(node, exp.Window):  # the function itself is computed over the groups
+        inside = [child for child in node.iter_expressions() if child is not node.this]
+        return [call for child in (*node.this.iter_expressions(), *inside) for call in _aggregates(child)]
     return [call for child in node.iter_expressions() for call in _aggregates(child)]
 
 
-def build_grouped(select: exp.Select, relation: Relation, locate: Locate) -> n.Node:
-    from headwater.plan.build import column_reference, expand_stars, output_name
+def build_grouped(select: exp.Select, relation: Relation, builder: Builder, named: Named) -> n.Node:
+    from headwater.plan.subqueries import Subqueries
 
-    grouping = _Grouping(relation, locate)
-    group = select.args.get("group")
-    for item in group.expressions if group is not None else ():
-        grouping.add_group(item)
+    locate, emit = builder.locate, builder.rules.emit
+    group, having = select.args.get("group"), select.args.get("having")
     items = expand_stars(select.expressions, relation.scope, locate)
-    having = select.args.get("having")
-    for tree in (*items, *([having.this] if having is not None else [])):
+    bare = [without_alias(item) for item in items]
+    conditions = [having.this] if having is not None else []
+    groups = group.expressions if group is not None else []
+    window = GroupWindow.find(groups, relation.node, relation.scope, locate)
+    if window is not None:
+        groups = window.groups(groups)
+        bare, conditions = ([window.replaced(tree) for tree in trees] for trees in (bare, conditions))
+        relation = replace(relation, node=window.node, scope=window.scope(relation.scope))
+    grouping = _Grouping(relation, locate, emit)
+    grouping.add_groups(groups)
+    for tree in (*bare, *conditions):
         for call in _aggregates(tree):
             grouping.add_call(call)
-    node: n.Node = grouping.node(column_reference)
-    scope = grouping.scope()
-    if having is not None:
-        predicate = compile_predicate(grouping.rewrite(having.this), scope, locate)
-        node = n.Filter(node.columns, node, predicate)
-    names = unique_names([output_name(item, index) for index, item in enumerate(items)])
-    bare = [item.this if isinstance(item, exp.Alias) else item for item in items]
-    compiled = [compile_expression(grouping.rewrite(item), scope, locate) for item in bare]
-    columns = tuple(n.Column(name, e.type) for name, e in zip(names, compiled, strict=True))
-    return n.Project(columns, node, tuple(compiled))
+        for call in tree.find_all(exp.Anonymous):
+            if is_grouping_call(call):
+                grouping.add_marker(call)
+    queries = Subqueries(builder, named, Relation(grouping.node(), grouping.scope()))
+    queries.filter(conditions, grouping.rewrite)
+    trees = [queries.replace(grouping.rewrite(tree)) for tree in bare]
+    return builder.projected(select, items, trees, queries.relation)
 
 
 @dataclass
 class _Grouping:
-    """`groups` and `calls` map a tree (by its text) to the column that stands for it above the Aggregate."""
+    """`groups`, `calls` and `markers` (GROUPING) map a tree (by its text) to the column that stands for it above the
+    Aggregate. `sets` says for each grouping set which of the `expanded` groups are in it: those that are not in all.
+    They are copies of other columns."""
 
     relation: Relation
     locate: Locate
+    emit: EmitRules
     groups: dict[str, tuple[str, Expr]] = field(default_factory=dict)
     calls: dict[str, tuple[str, AggregateCall]] = field(default_factory=dict)
+    markers: dict[str, tuple[str, Expr]] = field(default_factory=dict)
+    expanded: dict[str, str] = field(default_factory=dict)
+    sets: tuple[tuple[bool, ...], ...] = ()
+    numbers: Iterator[int] = field(default_factory=count)
+    set_number: str = ""
 
-    def add_group(self, item: exp.Expr) -> None:
-        if isinstance(item, exp.GroupingSets | exp.Rollup | exp.Cube) or (
-            isinstance(item, exp.Tuple) and not item.expressions
-        ):
-            raise SqlError("GROUPING SETS, ROLLUP and CUBE are not supported.", position=self.locate(item))
+    def add_groups(self, items: Sequence[exp.Expr]) -> None:
+        if not has_grouping_sets(items):
+            items = [item for item in items if not (isinstance(item, exp.Tuple) and not item.expressions)]
+            for item in items:
+                self._add_group(item)
+            return
+        sets = grouping_sets(items, self.locate)
+        for item in (tree for one in sets for tree in one):
+            self._add_group(item)
+        keys = [{self._key(tree) for tree in one} for one in sets]
+        some = [key for key in self.groups if not all(key in one for one in keys)]
+        self.sets = tuple(tuple(key in one for key in some) for one in keys)
+        if len(set(self.sets)) < len(self.sets):
+            raise SqlError("GROUP BY has a grouping set twice.", position=self.locate(items[0]))
+        for key in some:
+            source, compiled = self.groups[key]
+            name = self._fresh()
+            self.expanded[name] = source
+            self.groups[key] = name, replace(compiled, type=compiled.type.as_nullable())
+        self.set_number = self._fresh()
+
+    def _fresh(self) -> str:
+        return f"__g{next(self.numbers)}"
+
+    def _add_group(self, item: exp.Expr) -> None:
         compiled = compile_expression(item, self.relation.scope, self.locate)
         if compiled.type.is_nested:
             raise SqlError(
@@ -92,24 +133,55 @@ class _Grouping:
             )
         if not compiled.deterministic:
             raise SqlError("Rows cannot be grouped by a value that changes by itself.", position=self.locate(item))
-        name = compiled.column or f"__g{len(self.groups)}"
-        self.groups.setdefault(_key(item), (name, compiled))
+        if self._key(item) not in self.groups:
+            self.groups[self._key(item)] = (compiled.column or self._fresh(), compiled)
 
     def add_call(self, node: exp.Expr) -> None:
-        if _key(node) not in self.calls:
+        if self._key(node) not in self.calls:
             call = compile_aggregate(node, self.relation.scope, self.locate)
-            self.calls[_key(node)] = (f"__agg{len(self.calls)}", call)
+            self.calls[self._key(node)] = (f"__agg{len(self.calls)}", call)
 
-    def node(self, reference: Callable[[n.Column], Expr]) -> n.Aggregate:
+    def add_marker(self, call: exp.Anonymous) -> None:
+        """GROUPING(a) or GROUPING_ID(a, b)."""
+        names = [
+            self.groups[self._key(item)][0] if self._key(item) in self.groups else None for item in call.expressions
+        ]
+        if None in names or not names:
+            item = call.expressions[names.index(None)] if names else call
+            raise SqlError(f"{called_name(call)} takes groups of GROUP BY.", position=self.locate(item))
+        bits = {name: len(self.expanded) - 1 - place for place, name in enumerate(self.expanded)}
+        strings = [compile_expression(item, self.relation.scope, self.locate).text for item in call.expressions]
+        text = f"{called_name(call)}({', '.join(strings)})"
+        expression = grouping_bits(self.set_number, len(bits), [bits.get(name or "") for name in names], text)
+        self.markers.setdefault(self._key(call), (expression.column or self._fresh(), expression))
+
+    def node(self) -> n.Node:
+        aggregate = self._aggregate()
+        marked = {name: e for name, e in self.markers.values() if e.column is None}
+        return with_expressions(aggregate, marked)
+
+    def _aggregate(self) -> n.Aggregate:
         below = self.relation.node
-        computed = {name: e for name, e in self.groups.values() if e.column is None}
-        if computed:
-            columns = (*below.columns, *(n.Column(name, e.type) for name, e in computed.items()))
-            below = n.Project(columns, below, (*map(reference, below.columns), *computed.values()))
+        computed = {self.expanded.get(name, name): e for name, e in self.groups.values() if e.column is None}
+        below = with_expressions(below, computed)
         groups = {name: n.Column(name, e.type) for name, e in self.groups.values()}
+        if self.expanded:
+            number = n.Column(self.set_number, BIGINT.not_null())
+            copies = (*(groups[name] for name in self.expanded), number)
+            below = n.Expand((*below.columns, *copies), below, tuple(self.expanded.values()), self.sets)
+            groups[number.name] = number
         called = tuple(n.Column(name, call.type) for name, call in self.calls.values())
         calls = tuple(call for _, call in self.calls.values())
-        return n.Aggregate((*groups.values(), *called), below, tuple(groups), calls)
+        window = below.window
+        if window is None or not {window.start, window.end} <= groups.keys():
+            return n.Aggregate((*groups.values(), *called), below, tuple(groups), calls)
+        kind = "TIMESTAMP_LTZ" if window.local else "TIMESTAMP"
+        time = n.Column(window.time or "__window_time", SqlType(kind, precision=3, nullable=False))
+        groups.pop(window.time, None)
+        check_session(below, [name for name in groups if name not in {window.start, window.end}])
+        columns = (*groups.values(), *called, time)
+        emit = EmitRules() if window.session is not None else self.emit  # of a session only the end is emitted
+        return n.WindowAggregate(columns, below, tuple(groups), calls, early=emit.early, lateness=emit.lateness)
 
     def scope(self) -> Scope:
         """The groups under the names they had (if they are plain columns), and an internal name for everything."""
@@ -123,17 +195,20 @@ class _Grouping:
             if compiled.column is None:
                 columns.append(ScopeColumn("", name, name, compiled.type))
         columns += [ScopeColumn("", name, name, call.type) for name, call in self.calls.values()]
+        columns += [ScopeColumn("", name, name, marker.type) for name, marker in self.markers.values()]
         unique = {(c.qualifier, c.name): c for c in columns}
         return Scope(tuple(unique.values()))
 
     def rewrite(self, tree: exp.Expr) -> exp.Expr:
         """The tree with groups and calls replaced by their columns; any other column is an error."""
-        found = self.calls.get(_key(tree)) if is_aggregate(tree) else None
-        group = self.groups.get(_key(tree))
+        found = self.calls.get(self._key(tree)) if is_aggregate(tree) else self.markers.get(self._key(tree))
+        group = self.groups.get(self._key(tree))
         if found is not None:
             return _column(found[0], tree)
         if group is not None:
             return tree if group[1].column is not None else _column(group[0], tree)
+        if isinstance(tree, exp.Query):  # what it reads is its own
+            return tree
         if isinstance(tree, exp.Column):
             self._refuse_ungrouped(tree)
             return tree
@@ -145,6 +220,21 @@ class _Grouping:
                 copy.set(key, [self.rewrite(v) if isinstance(v, exp.Expr) else v for v in value])
         return copy
 
+    def _key(self, tree: exp.Expr) -> str:
+        """The same for trees that mean the same: however functions are spelled, and whether columns are qualified."""
+        return repr(tree.transform(self._canonical))
+
+    def _canonical(self, node: exp.Expr) -> exp.Expr:
+        if type(node) is exp.Anonymous:
+            node.set("this", called_name(node))
+        if not isinstance(node, exp.Column) or not (path := [part.name for part in name_path(node)]):
+            return node
+        try:
+            column, fields = self.relation.scope.resolve_path(path)
+        except SqlError:  # of a query inside, or a mistake that is reported where the column is compiled
+            return node
+        return exp.Var(this=".".join([column.column, *fields]))
+
     def _refuse_ungrouped(self, column: exp.Expr) -> None:
         compiled = compile_expression(column, self.relation.scope, self.locate)
         if not compiled.refs <= {e.column for _, e in self.groups.values()}:
@@ -153,10 +243,6 @@ class _Grouping:
                 position=self.locate(column),
                 hint=f"Add it to GROUP BY, or write for example MAX({column.name}).",
             )
-
-
-def _key(tree: exp.Expr) -> str:
-    return repr(tree)
 
 
 def _column(name: str, at: exp.Expr) -> exp.Expr:

@@ -1,17 +1,19 @@
-"""A projection that only renames and reorders becomes part of the one below it."""
+"""A projection that only renames and reorders becomes part of the one below it; one that only leaves columns out is
+gone where the node above leaves them out as well."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from headwater.plan import nodes as n
-from headwater.plan.expression import Expr
+from headwater.plan.rewrite import rewrite
+from headwater.sql.typed import Expr
 
 __all__ = ["merge_projects"]
 
 
 def merge_projects(root: n.Write) -> n.Write:
-    return replace(root, input=_merge(root.input))
+    return rewrite(root, _merge)
 
 
 def _merge(node: n.Node) -> n.Node:
@@ -19,12 +21,14 @@ def _merge(node: n.Node) -> n.Node:
         case n.Project(input=n.Project() as below) if all(e.column is not None for e in node.expressions):
             inner = dict(zip(below.names, below.expressions, strict=True))
             taken = tuple(_as(inner[e.column], e) for e in node.expressions if e.column is not None)
-            return _merge(n.Project(node.columns, below.input, taken))
-        case n.UnionAll():
-            return replace(node, parts=tuple(_merge(part) for part in node.parts))
-        case n.Project() | n.Filter() | n.Aggregate():
-            return replace(node, input=_merge(node.input))
+            return n.Project(node.columns, below.input, taken)
+        case n.Project(input=n.Project() as below) | n.Aggregate(input=n.Project() as below) if _only_narrows(below):
+            return node.with_inputs([below.input])
     return node
+
+
+def _only_narrows(node: n.Project) -> bool:
+    return all(expression.column == column.name for column, expression in node.items)
 
 
 def _as(inner: Expr, outer: Expr) -> Expr:

@@ -4,26 +4,48 @@ from __future__ import annotations
 
 from headwater.catalog.catalog import Catalog
 from headwater.errors import SqlError
-from headwater.plan.build import Builder
-from headwater.plan.chance import refuse_chance
-from headwater.plan.changelog import settle_changes
+from headwater.plan.build import Builder, PlanRules
+from headwater.plan.changelog import decide_changelog
+from headwater.plan.determinism import refuse_non_deterministic
 from headwater.plan.merge import merge_projects
 from headwater.plan.nodes import Write
 from headwater.plan.prune import prune
+from headwater.plan.push import push_filters
+from headwater.plan.rank_limits import refuse_unlimited_ranks
+from headwater.plan.share import share_equal
+from headwater.plan.times import drop_unused_times, refuse_open_sessions
 from headwater.sql.statements import Insert
 
-__all__ = ["PASSES", "plan_insert"]
+__all__ = ["PASSES", "finished", "plan_insert"]
 
-PASSES = (merge_projects, prune, settle_changes, refuse_chance)
+PASSES = (
+    refuse_unlimited_ranks,
+    refuse_open_sessions,
+    drop_unused_times,
+    merge_projects,
+    share_equal,
+    push_filters,
+    prune,
+    merge_projects,
+    decide_changelog,
+    share_equal,
+    refuse_non_deterministic,
+)
+"""Sharing comes before filters are pushed and columns pruned, so that a view stays one node with the columns that any
+of its users needs; and after the changes are decided, because equal tables may have got an equal Normalize."""
 
 
-def plan_insert(statement: Insert, catalog: Catalog, repeats: bool = False) -> Write:
-    """With `repeats`, changes that a source has already told may come again."""
+def plan_insert(statement: Insert, catalog: Catalog, rules: PlanRules) -> Write:
     try:
-        plan = Builder(catalog, statement.position_of, repeats).insert(statement)
+        plan = Builder(catalog, statement.position_of, rules).insert(statement)
     except SqlError as error:
         error.script = error.script or (statement.script.name if statement.script is not None else "")
         raise
+    return finished(plan)
+
+
+def finished(plan: Write) -> Write:
+    """All passes over a plan as it was built."""
     for apply in PASSES:
         plan = apply(plan)
     return plan

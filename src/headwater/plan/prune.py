@@ -2,56 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
-
 from headwater.plan import nodes as n
-from headwater.plan.traits import Mode, mode_of
+from headwater.plan.share import keeps_state
 
 __all__ = ["prune"]
 
 
 def prune(root: n.Write) -> n.Write:
-    return replace(root, input=_prune(root.input, set(root.input.names)))
+    """1. From the root down, collect what is read of each node with state; of one that is used twice, what any of its
+    users reads. 2. From the inputs up, make the nodes narrow. What has no state is read again by each of its users,
+    with no more columns than that one needs."""
+    order = [node for node in n.walk(root) if node is root or keeps_state(node)]
+    needed: dict[int, frozenset[str]] = {id(node): frozenset() for node in order}
+    for node in reversed(order):  # 1
+        for child, names in zip(node.inputs, node.needs(needed[id(node)]), strict=True):
+            if id(child) in needed:
+                needed[id(child)] |= names
+    narrow: dict[int, n.Node] = {}
+    for node in order:  # 2
+        pairs = zip(node.inputs, node.needs(needed[id(node)]), strict=True)
+        inputs = [narrow[id(child)] if id(child) in narrow else _narrowed(child, names) for child, names in pairs]
+        narrow[id(node)] = node.narrowed(needed[id(node)], inputs)
+    pruned = narrow[id(root)]
+    assert isinstance(pruned, n.Write)
+    return pruned
 
 
-def _prune(node: n.Node, needed: set[str]) -> n.Node:
-    match node:
-        case n.Scan():
-            return replace(node, columns=_scan_columns(node, needed))
-        case n.Values():
-            return node
-        case n.Project():
-            kept = [(c, e) for c, e in zip(node.columns, node.expressions, strict=True) if c.name in needed]
-            below = _prune(node.input, _refs(e.refs for _, e in kept))
-            return n.Project(tuple(c for c, _ in kept), below, tuple(e for _, e in kept))
-        case n.Filter():
-            below = _prune(node.input, needed | node.predicate.refs)
-            return n.Filter(below.columns, below, node.predicate)
-        case n.Aggregate():
-            return _prune_aggregate(node, needed)
-        case n.UnionAll():
-            parts = tuple(_prune(part, needed) for part in node.parts)
-            return n.UnionAll(tuple(c for c in node.columns if c.name in needed), parts)
-    raise AssertionError(f"no pruning rule for {type(node).__name__}")
-
-
-def _prune_aggregate(node: n.Aggregate, needed: set[str]) -> n.Aggregate:
-    split = len(node.groups)
-    kept = [(c, call) for c, call in zip(node.columns[split:], node.calls, strict=True) if c.name in needed]
-    used = _refs(e.refs for _, call in kept for e in (call.argument, call.filter) if e is not None)
-    below = _prune(node.input, used | set(node.groups))
-    columns = (*node.columns[:split], *(c for c, _ in kept))
-    return replace(node, columns=columns, input=below, calls=tuple(call for _, call in kept))
-
-
-def _scan_columns(node: n.Scan, needed: set[str]) -> tuple[n.Column, ...]:
-    """A changelog source always needs its key; and a message is only checked if some column of it is decoded."""
-    wanted = set(needed)
-    if mode_of(node) is Mode.UPSERT:
-        wanted |= set(node.table.primary_key or ())
-    return tuple(c for c in node.columns if c.name in wanted) or node.columns[:1]
-
-
-def _refs(groups: Iterable[frozenset[str]]) -> set[str]:
-    return {name for refs in groups for name in refs}
+def _narrowed(node: n.Node, needed: frozenset[str]) -> n.Node:
+    inputs = [_narrowed(child, names) for child, names in zip(node.inputs, node.needs(needed), strict=True)]
+    return node.narrowed(needed, inputs)

@@ -1,7 +1,7 @@
 """What a script says, statement by statement, as plain values. Nothing here is resolved against a catalog.
 
 Queries and expressions stay sqlglot trees; `plan.build` turns them into plan nodes. Every sqlglot node that came from
-the script carries its place in `meta` (`line`, `col`, `start`, `end`), which `Script.position` turns into a caret.
+the script carries its position in `meta` (`start`, `end`), which `Script.position` turns into a caret.
 """
 
 from __future__ import annotations
@@ -12,28 +12,38 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from headwater.errors import Position, SqlError
-from headwater.sql.parse_source import Script, position_of
+from headwater.sql.script import Script, position_of
 from headwater.sql.types import SqlType
 
 __all__ = [
+    "AlterTable",
+    "AlterView",
     "Column",
     "ComputedColumn",
+    "CreateDatabase",
+    "CreateFunction",
     "CreateTable",
     "CreateView",
     "Describe",
     "Drop",
+    "DropDatabase",
+    "DropFunction",
     "Explain",
     "Insert",
     "LikeClause",
     "MetadataColumn",
+    "NoEffect",
     "PhysicalColumn",
     "Query",
+    "Quit",
     "Reset",
     "SetOption",
-    "ShowTables",
+    "Show",
     "Statement",
     "StatementSet",
-    "Watermark",
+    "StopJob",
+    "Use",
+    "WatermarkDeclaration",
 ]
 
 
@@ -45,8 +55,16 @@ class Statement:
     position: Position
     script: Script | None = field(default=None, repr=False, compare=False)
 
+    def __init_subclass__(cls) -> None:
+        """The options of a statement, and those in hints of its query, hold passwords: no kind of statement gets the
+        repr of a dataclass."""
+        cls.__repr__ = Statement.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(line={self.position.line})"
+
     def position_of(self, node: exp.Expr | None) -> Position:
-        """The place of a part of this statement, or that of the statement."""
+        """The position of a part of this statement, or that of the statement."""
         found = position_of(node, self.script) if self.script is not None else None
         return found or self.position
 
@@ -77,7 +95,7 @@ class MetadataColumn:
 @dataclass(frozen=True)
 class ComputedColumn:
     name: str
-    expression: exp.Expression
+    expression: exp.Expr
     comment: str = ""
 
 
@@ -85,9 +103,9 @@ Column = PhysicalColumn | MetadataColumn | ComputedColumn
 
 
 @dataclass(frozen=True)
-class Watermark:
+class WatermarkDeclaration:
     column: str
-    expression: exp.Expression
+    expression: exp.Expr
 
 
 @dataclass(frozen=True)
@@ -101,7 +119,8 @@ class LikeClause:
 
 @dataclass(frozen=True, kw_only=True)
 class CreateTable(Statement):
-    """Positions: of each column's name, and of each option from its key to its value."""
+    """Positions: of each column's name, and of each option from its key to its value. `query` is that of CREATE TABLE …
+    AS, and `query_columns` the order of its columns if that is given; `or_replace` replaces a table of that name."""
 
     name: str
     columns: tuple[Column, ...]
@@ -109,22 +128,47 @@ class CreateTable(Statement):
     option_positions: Mapping[str, Position] = field(default_factory=dict)
     column_positions: Mapping[str, Position] = field(default_factory=dict)
     primary_key: tuple[str, ...] | None = None
-    watermark: Watermark | None = None
+    watermark: WatermarkDeclaration | None = None
     partitioned_by: tuple[str, ...] = ()
     like: LikeClause | None = None
     comment: str = ""
     temporary: bool = False
     if_not_exists: bool = False
+    or_replace: bool = False
+    query: exp.Expr | None = None
+    query_columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class CreateView(Statement):
     name: str
-    query: exp.Expression
+    query: exp.Expr
     columns: tuple[str, ...] = ()
     comment: str = ""
     temporary: bool = False
     if_not_exists: bool = False
+    or_replace: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlterTable(Statement):
+    """One of three: `options` to set, keys to `reset`, or the name to `rename` the table to."""
+
+    name: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    option_positions: Mapping[str, Position] = field(default_factory=dict)
+    reset: tuple[str, ...] = ()
+    rename: str = ""
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlterView(Statement):
+    """Another `query`, or another name."""
+
+    name: str
+    query: exp.Expr | None = None
+    rename: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,20 +180,39 @@ class Drop(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CreateFunction(Statement):
+    """`path` is 'module.attribute' of Python. A `system` function belongs to no database."""
+
+    name: str
+    path: str
+    temporary: bool = False
+    system: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropFunction(Statement):
+    name: str
+    system: bool = False
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Insert(Statement):
-    """`options` are those of an OPTIONS hint on the target."""
+    """`options` are those of an OPTIONS hint on the target; `on_conflict` is NOTHING, ERROR, DEDUPLICATE or empty."""
 
     target: str
-    query: exp.Expression
+    query: exp.Expr
     columns: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
+    on_conflict: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Query(Statement):
     """A query by itself, whose rows are shown."""
 
-    query: exp.Expression
+    query: exp.Expr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,16 +237,63 @@ class Reset(Statement):
 class Explain(Statement):
     """EXPLAIN of an INSERT, a statement set or a query. `details` are words such as CHANGELOG_MODE, upper-case."""
 
-    target: Insert | StatementSet | exp.Expression
+    target: Insert | StatementSet | exp.Expr
     details: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShowTables(Statement):
-    kind: str = "TABLES"  # TABLES, VIEWS, or CREATE TABLE with `name`
+class Show(Statement):
+    """`kind` is the words behind SHOW: TABLES, VIEWS, DATABASES, CREATE TABLE, …; `name` the table or database they are
+    about. `like` is a pattern of LIKE for the names to show, `unlike` for those not to show."""
+
+    kind: str
     name: str = ""
+    like: str | None = None
+    unlike: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Describe(Statement):
     name: str
+    extended: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateDatabase(Statement):
+    name: str
+    comment: str = ""
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropDatabase(Statement):
+    name: str
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Use(Statement):
+    """Names without a database belong to `database` from here on; '' for USE CATALOG, which goes to the default one."""
+
+    database: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoEffect(Statement):
+    """A statement of Flink that changes nothing here; `note` tells the user why."""
+
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StopJob(Statement):
+    """The job ends after its current batch. `with_savepoint` changes nothing: a job that stops keeps its state."""
+
+    name: str
+    with_savepoint: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quit(Statement):
+    """The end of a script: nothing behind it is executed."""

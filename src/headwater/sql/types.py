@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-__all__ = ["Field", "SqlType"]
+from headwater.sql.flink_text import flink_name
+from headwater.sql.spark_text import quote_name
+
+__all__ = ["Field", "SqlType", "has_map"]
 
 _SPARK_NAMES = {
     "BOOLEAN": "BOOLEAN",
@@ -71,6 +74,9 @@ class SqlType:
     def as_nullable(self, nullable: bool = True) -> SqlType:
         return replace(self, nullable=nullable)
 
+    def not_null(self) -> SqlType:
+        return replace(self, nullable=False)
+
     @property
     def is_string(self) -> bool:
         return self.name in STRINGS
@@ -110,7 +116,7 @@ class SqlType:
             assert self.element is not None
             return f"MAP<{self.key.spark()},{self.element.spark()}>"
         if self.name == "ROW":
-            inner = ",".join(f"`{f.name.replace('`', '``')}`:{f.type.spark()}" for f in self.fields)
+            inner = ",".join(f"{quote_name(f.name)}:{f.type.spark()}" for f in self.fields)
             return f"STRUCT<{inner}>"
         return _SPARK_NAMES[self.name]
 
@@ -127,7 +133,7 @@ def _written(t: SqlType) -> str:
     if t.name == "MAP":
         return f"MAP<{t.key}, {t.element}>"
     if t.name == "ROW":
-        return "ROW<" + ", ".join(f"`{f.name.replace('`', '``')}` {f.type}" for f in t.fields) + ">"
+        return "ROW<" + ", ".join(f"{flink_name(f.name)} {f.type}" for f in t.fields) + ">"
     return t.name
 
 
@@ -155,3 +161,9 @@ def timestamp(precision: int = 6) -> SqlType:
 
 def timestamp_ltz(precision: int = 6) -> SqlType:
     return SqlType("TIMESTAMP_LTZ", precision=precision)
+
+
+def has_map(kind: SqlType) -> bool:
+    """Whether a MAP or MULTISET is part of the type: those cannot be compared."""
+    parts = (*(field.type for field in kind.fields), *(part for part in (kind.key, kind.element) if part is not None))
+    return kind.name in {"MAP", "MULTISET"} or any(has_map(part) for part in parts)

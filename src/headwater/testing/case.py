@@ -13,10 +13,10 @@ __all__ = [
     "Directive",
     "Expect",
     "ExpectError",
+    "ExpectMode",
     "ExpectPlan",
     "ExpectTable",
     "Message",
-    "Mode",
     "Payload",
     "Phase",
     "Produce",
@@ -50,7 +50,7 @@ class Message:
     line: int = 0
 
 
-class Mode(Enum):
+class ExpectMode(Enum):
     """How the messages of an `expect` are compared with those that arrived since the last look at the topic.
 
     EXACT: the same, partition by partition in order. PER_KEY: for every key the same in order. ANY_ORDER: the same.
@@ -99,7 +99,7 @@ class Produce:
 @dataclass(frozen=True)
 class Expect:
     topic: str
-    mode: Mode
+    mode: ExpectMode
     messages: tuple[Message, ...]
     body: Block
     line: int = 0
@@ -120,7 +120,7 @@ class ExpectError:
     """create: the SQL above cannot be read or defined; insert: an INSERT in it cannot be planned; run: a job stops."""
 
     phase: Phase
-    texts: tuple[str, ...]
+    wanted: tuple[str, ...]
     body: Block
     line: int = 0
 

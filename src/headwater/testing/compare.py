@@ -6,9 +6,9 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from headwater.testing.case import Message, Mode
+from headwater.testing.case import ExpectMode, Message
 from headwater.testing.messages import identity, render_message
-from headwater.testing.ways import Outcome, Rows
+from headwater.testing.replay_modes import ReplayOutcome, Rows
 
 __all__ = ["Mismatch", "compare", "compare_outcome", "difference"]
 
@@ -21,23 +21,23 @@ class Mismatch:
     got: tuple[str, ...]
 
 
-def compare(expected: Sequence[Message], got: Sequence[Message], mode: Mode) -> Mismatch | None:
+def compare(expected: Sequence[Message], got: Sequence[Message], mode: ExpectMode) -> Mismatch | None:
     """`got` is what arrived since the last look, or for FINAL the whole topic, partition by partition."""
     arrived = list(got)
-    if mode is Mode.FINAL:
+    if mode is ExpectMode.FINAL:
         arrived = [message for message in _last(got).values() if message is not None]
         arrived += [message for message in got if message.key is None]
-    if mode is Mode.PER_KEY:
+    if mode is ExpectMode.PER_KEY:
         arrived = _in_order_of(expected, arrived)
         expected = _in_order_of(expected, expected)
-    elif mode is not Mode.EXACT:
+    elif mode is not ExpectMode.EXACT:
         arrived = _paired(expected, arrived)
     if len(expected) == len(arrived) and all(map(_matches, expected, arrived)):
         return None
     return _mismatch(expected, arrived)
 
 
-def compare_outcome(expected: Outcome, got: Sequence[Message], repeats: bool) -> Mismatch | None:
+def compare_outcome(expected: ReplayOutcome, got: Sequence[Message], repeats: bool) -> Mismatch | None:
     """The whole topic against what it must amount to; with `repeats`, messages without a key may have come again."""
     keyed = {key: message for key, message in _last(got).items() if expected.rows.get(key, message) is not None}
     rows = [message for message in expected.rows.values() if message is not None]
@@ -48,7 +48,7 @@ def compare_outcome(expected: Outcome, got: Sequence[Message], repeats: bool) ->
         rows += list({identity(message.value): message for message in expected.log}.values())
     else:
         rows += expected.log
-    return compare(rows, [*arrived, *log], Mode.ANY_ORDER)
+    return compare(rows, [*arrived, *log], ExpectMode.ANY_ORDER)
 
 
 def difference(mismatch: Mismatch) -> str:

@@ -11,23 +11,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from headwater.connectors.print_sink import show_value
+from headwater.connectors.print_ import show_value
 from headwater.errors import HeadwaterError
 from headwater.options.session import SessionOptions
 from headwater.session import Session
-from headwater.sql.script import parse_script
+from headwater.sql.parser import parse_script
 from headwater.sql.statements import Insert, StatementSet
 from headwater.testing.case import Phase
-from headwater.testing.faults import Crash, CrashingSink, Fault
+from headwater.testing.faults import Crash, CrashingExecutor, Fault
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from headwater.runtime.job import Job, Progress
+    from headwater.execution.job import Job, Progress
 
-__all__ = ["QUICK", "Engine", "JobStatus", "LocalEngine", "StatementFailed"]
+__all__ = ["QUICK", "Engine", "EngineJob", "LocalEngine", "StatementFailed"]
 
-QUICK = {"headwater.batch.interval": "500 ms", "headwater.state.partitions": "2"}
+QUICK = {"headwater.batch.poll-interval": "500 ms", "headwater.state.partitions": "2"}
 """Settings for many small jobs on a small machine; a script may SET others. Jobs that wait do not look all the time,
 because whoever waits for them wakes them."""
 
@@ -41,20 +41,22 @@ class StatementFailed(Exception):
 
 
 @dataclass(frozen=True)
-class JobStatus:
+class EngineJob:
     """`positions` say how far its input is read and committed, as 'topic:partition'; `error` is why it failed, as text.
-    `crashed` means that it failed because it was told to."""
+    `crashed` means that it failed because a test wanted it to, `due` that another batch follows without more input:
+    time has moved."""
 
     name: str
-    state: str  # starting, running, finished, stopped, failed
+    state: str  # as `Progress.status`
     batches: int
     positions: Mapping[str, int]
     error: str = ""
     crashed: bool = False
+    due: bool = False
 
     @property
     def live(self) -> bool:
-        return self.state in {"starting", "running"}
+        return self.state in {"starting", "running", "retrying"}
 
 
 class Engine(Protocol):
@@ -64,7 +66,7 @@ class Engine(Protocol):
         """Execute statements; INSERTs start jobs. Raises StatementFailed."""
         ...
 
-    def jobs(self) -> list[JobStatus]: ...
+    def jobs(self) -> list[EngineJob]: ...
 
     def pause(self) -> None:
         """Returns when no batch is under way; none starts until `resume`."""
@@ -109,7 +111,7 @@ class LocalEngine:
         self._session.on_batch, self._session.on_job = self._remember, self._prepare
         self._session.get_spark = spark
         self._progress: dict[str, Progress] = {}
-        self._sinks: list[CrashingSink] = []
+        self._executors: list[CrashingExecutor] = []
         self._paused: list[Job] = []
 
     def run(self, script: str, name: str) -> None:
@@ -124,7 +126,7 @@ class LocalEngine:
                 starts_job = isinstance(statement, Insert | StatementSet)
                 raise StatementFailed("insert" if starts_job else "create", error) from error
 
-    def jobs(self) -> list[JobStatus]:
+    def jobs(self) -> list[EngineJob]:
         return [self._status(job) for job in self._session.jobs]
 
     def pause(self) -> None:
@@ -141,11 +143,11 @@ class LocalEngine:
             job.wake()
 
     def crash_next(self, fault: Fault) -> None:
-        for sink in self._sinks:
-            sink.next_fault = fault
+        for executor in self._executors:
+            executor.next_fault = fault
 
     def table(self, name: str) -> list[tuple[str, ...]]:
-        from headwater.runtime.failures import translate
+        from headwater.execution.failures import translate
 
         try:
             return [tuple(map(show_value, row)) for row in self._session.table(name).collect()]
@@ -164,21 +166,19 @@ class LocalEngine:
         self._progress[progress.name] = progress
 
     def _prepare(self, job: Job) -> None:
-        def around(sink: object) -> CrashingSink:
-            wrapped = CrashingSink(sink)  # type: ignore[arg-type]
-            self._sinks.append(wrapped)
-            return wrapped
+        crashing = CrashingExecutor()
+        self._executors.append(crashing)
+        job.around_executor, job.around_sink = crashing.around_executor, crashing.around_sink
 
-        job.around_sink = around
-
-    def _status(self, job: Job) -> JobStatus:
+    def _status(self, job: Job) -> EngineJob:
         progress = self._progress.get(job.name)
         positions = {key: at for position in (progress.positions if progress else ()) for key, at in position.items()}
-        return JobStatus(
+        return EngineJob(
             job.name,
             progress.status if progress else "starting",
             progress.batches if progress else 0,
             positions,
             str(job.error) if job.error is not None else "",
             isinstance(job.error, Crash),
+            progress is not None and progress.due,
         )

@@ -1,21 +1,33 @@
-"""Crashes in the middle of a batch, at the moments that recovery has to tell apart."""
+"""Crashes in the middle of a batch, at the points that recovery has to tell apart."""
 
 from __future__ import annotations
 
+import tempfile
+import uuid
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame
-
-from headwater.connectors.io import Pace, Sink, SinkStart
+from headwater.connectors.runtime import FlushInterval, Renderer, Sink, SinkStart, Writer
 from headwater.errors import JobError
 
-__all__ = ["Crash", "CrashingSink", "Fault"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from headwater.protocol.batch_ids import BatchId
+    from headwater.protocol.batches import BatchOutcome, Executor
+    from headwater.protocol.records import Commit, Intent
+
+__all__ = ["Crash", "CrashingExecutor", "CrashingSink", "Fault"]
 
 
 class Fault(Enum):
-    """INTENDED: the batch is written down, nothing is computed. UNWRITTEN: operators have saved their state, the sink
-    has nothing. UNCOMMITTED: the sink has everything, the commit is missing."""
+    """INTENDED: the intent is written, nothing is computed. UNWRITTEN: operators have saved their state, the sink has
+    nothing. UNCOMMITTED: the sink has everything, the commit is missing."""
 
     INTENDED = "intended"
     UNWRITTEN = "unwritten"
@@ -23,38 +35,95 @@ class Fault(Enum):
 
 
 class Crash(JobError):
-    """A job ended where a test told it to."""
+    """A job ended where a test wanted it to."""
+
+
+class CrashingExecutor:
+    """Passes batches on until `next_fault` is set; then one batch ends in a Crash. While a file (`_flag`) exists,
+    writers in the workers read their rows and write nothing."""
+
+    def __init__(self) -> None:
+        self.next_fault: Fault | None = None
+        self._flag = Path(tempfile.gettempdir()) / f"headwater-fault-{uuid.uuid4().hex}"
+        self._executor: Executor | None = None
+
+    def around_executor(self, executor: Executor) -> CrashingExecutor:
+        self._executor = executor
+        return self
+
+    def around_sink(self, sink: Sink) -> Sink:
+        return CrashingSink(sink, self._flag)
+
+    def execute(self, intent: Intent, committed: Commit, attempt: str) -> BatchOutcome:
+        fault, self.next_fault = self.next_fault, None
+        assert self._executor is not None
+        if fault is Fault.INTENDED:
+            raise Crash(f"Batch {intent.batch} crashed before it was computed.")
+        if fault is Fault.UNWRITTEN:
+            self._compute_without_writing(intent, committed, attempt)
+            raise Crash(f"Batch {intent.batch} crashed before it was written.")
+        outcome = self._executor.execute(intent, committed, attempt)
+        if fault is Fault.UNCOMMITTED:
+            raise Crash(f"Batch {intent.batch} crashed before it was committed.")
+        return outcome
+
+    def _compute_without_writing(self, intent: Intent, committed: Commit, attempt: str) -> None:
+        assert self._executor is not None
+        self._flag.touch()
+        try:
+            self._executor.execute(intent, committed, attempt)
+        finally:
+            self._flag.unlink()
 
 
 class CrashingSink(Sink):
-    """Passes batches on to the real sink until `next_fault` is set; then one batch ends in a Crash."""
+    """Passes everything on to the real sink, except that its writers write nothing while the file `flag` exists."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: Sink, flag: Path) -> None:
         self._sink = sink
-        self.next_fault: Fault | None = None
+        self._flag = flag
+        self.shows, self.saves = sink.shows, sink.saves
 
     @property
-    def pace(self) -> Pace | None:  # type: ignore[override]  # what is a value there is asked for here
-        return self._sink.pace
+    def flush_interval(self) -> FlushInterval | None:  # type: ignore[override]  # a value there, asked for here
+        return self._sink.flush_interval
 
-    @property
-    def whole(self) -> bool:  # type: ignore[override]
-        return self._sink.whole
+    def start(self, job: SinkStart) -> None:
+        self._sink.start(job)
+        self.shows, self.saves = self._sink.shows, self._sink.saves
 
-    def start(self, job: SinkStart) -> dict[str, Any]:
-        return self._sink.start(job)
+    def facts(self) -> dict[str, Any]:
+        return self._sink.facts()
 
-    def write(self, rows: DataFrame, batch: int, *, steady: bool) -> int | None:
-        fault, self.next_fault = self.next_fault, None
-        if fault is Fault.INTENDED:
-            raise Crash(f"Batch {batch} crashed before it was computed.")
-        if fault is Fault.UNWRITTEN:
-            rows.write.format("noop").mode("overwrite").save()
-            raise Crash(f"Batch {batch} crashed before it was written.")
-        written = self._sink.write(rows, batch, steady=steady)
-        if fault is Fault.UNCOMMITTED:
-            raise Crash(f"Batch {batch} crashed before it was committed.")
-        return written
+    def encode(self, rows: DataFrame) -> DataFrame:
+        return self._sink.encode(rows)
+
+    def writer(self) -> Writer | None:
+        writer = self._sink.writer()
+        return None if writer is None else _Unwriting(writer, str(self._flag))
+
+    def renderer(self) -> Renderer | None:
+        return self._sink.renderer()
+
+    def show(self, chunk: bytes) -> int:
+        return 0 if self._flag.exists() else self._sink.show(chunk)
+
+    def save(self, messages: DataFrame) -> int | None:
+        return self._sink.save(messages)
 
     def close(self) -> None:
         self._sink.close()
+
+
+@dataclass(frozen=True)
+class _Unwriting:
+    """In a worker."""
+
+    writer: Writer
+    flag: str
+
+    def __call__(self, task: int, batch: BatchId, messages: Iterable[pa.RecordBatch]) -> int:
+        if Path(self.flag).exists():
+            deque(messages, maxlen=0)
+            return 0
+        return self.writer(task, batch, messages)

@@ -9,9 +9,7 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka import Message as Received
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._listoffsets import OffsetSpec
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from headwater.errors import KafkaUnavailableError
 
@@ -21,7 +19,7 @@ Offsets = dict[tuple[str, int], int]
 
 _TIMEOUT = 30.0
 # What a topic without a leader is called.
-_PASSING = (
+_TRANSIENT = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.UNKNOWN_LEADER_EPOCH,
@@ -54,7 +52,7 @@ class Kafka:
         self._producer = Producer(
             {**self._common, "partitioner": "murmur2_random", "linger.ms": 0, "enable.idempotence": True}
         )
-        # Reads what is committed; the end of a partition is told, because what marks it may not be a message.
+        # Reads what is committed; the end of a partition is reported, because it may not be a message.
         reading = {"enable.auto.commit": False, "isolation.level": "read_committed", "enable.partition.eof": True}
         self._consumer = Consumer({**self._common, **reading, "group.id": "headwater-testing", "fetch.wait.max.ms": 10})
 
@@ -112,7 +110,7 @@ class Kafka:
             try:
                 return {(tp.topic, tp.partition): future.result(_TIMEOUT).offset for tp, future in futures.items()}
             except KafkaException as error:
-                if error.args[0].code() not in _PASSING or time.monotonic() > deadline:
+                if error.args[0].code() not in _TRANSIENT or time.monotonic() > deadline:
                     raise KafkaUnavailableError("The ends of topics are not known.", detail=str(error)) from error
                 self._await_leaders(partitions)
 

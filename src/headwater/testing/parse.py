@@ -14,10 +14,10 @@ from headwater.testing.case import (
     Directive,
     Expect,
     ExpectError,
+    ExpectMode,
     ExpectPlan,
     ExpectTable,
     Message,
-    Mode,
     Phase,
     Produce,
     Restart,
@@ -102,7 +102,8 @@ class _Parser:
         return Topic(name, partitions, compacted, number)
 
     def _sql(self, words: list[tuple[str, int]], number: int) -> Sql:
-        self._no_more(words, number, "The script begins on the next line.")
+        if words:
+            return Sql("\n".join(self._script(word, number) for word in words), number)
         lines: list[str] = []
         while self._at < len(self._lines) and not self._ends_sql(lines):
             line = self._lines[self._at]
@@ -111,6 +112,14 @@ class _Parser:
         if not any(line.strip() for line in lines):
             raise self._problem("There is no SQL here.", number, ("sql", 0))
         return Sql("\n" * number + "\n".join(lines).rstrip(), number)
+
+    def _script(self, word: tuple[str, int], number: int) -> str:
+        """A file, whose path is relative to that of the case."""
+        try:
+            return (Path(self._path).parent / word[0]).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            hint = "Name files relative to the case file, or begin the script on the next line."
+            raise self._problem(f"'{word[0]}' cannot be read: {error}.", number, word, hint) from None
 
     def _ends_sql(self, before: list[str]) -> bool:
         """A directive after a blank line or a ';': inside a statement its word may be SQL."""
@@ -128,7 +137,7 @@ class _Parser:
 
     def _expect(self, words: list[tuple[str, int]], number: int) -> Expect:
         topic = self._known_topic(words, number)
-        modes = {mode.value: mode for mode in Mode}
+        modes = {mode.value: mode for mode in ExpectMode}
         names = ", ".join(modes)
         if len(words) < 2:
             raise self._problem("expect needs a mode.", number, words[0], f"expect {topic} and one of {names}.")
@@ -155,10 +164,10 @@ class _Parser:
             raise self._problem("error needs the word 'contains'.", number, words[-1], hint)
         same_line = self._lines[number - 1][words[1][1] + len("contains") :].strip()
         lines, body = self._body()
-        texts = (*([same_line] if same_line else []), *(line.strip() for _, line in lines))
-        if not texts:
+        wanted = (*([same_line] if same_line else []), *(line.strip() for _, line in lines))
+        if not wanted:
             raise self._problem("The error contains what?", number, words[1], hint)
-        return ExpectError(_PHASES[phase], texts, body, number)
+        return ExpectError(_PHASES[phase], wanted, body, number)
 
     def _plan(self, words: list[tuple[str, int]], number: int) -> ExpectPlan:
         self._no_more(words, number, "The text of EXPLAIN begins on the next line.")

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import IO, Any
 
 from headwater.errors import HeadwaterError, JobError
-from headwater.testing.engine import JobStatus, StatementFailed
+from headwater.testing.engine import EngineJob, StatementFailed
 from headwater.testing.faults import Fault
 from headwater.testing.spark import QUICK_SPARK
 
@@ -32,8 +32,8 @@ class WorkerEngine:
     def run(self, script: str, name: str) -> None:
         self._ask("run", script=script, name=name)
 
-    def jobs(self) -> list[JobStatus]:
-        return [JobStatus(**job) for job in self._ask("jobs")]
+    def jobs(self) -> list[EngineJob]:
+        return [EngineJob(**job) for job in self._ask("jobs")]
 
     def pause(self) -> None:
         self._ask("pause")

@@ -21,9 +21,9 @@ from urllib.parse import urlsplit
 
 from headwater.broker import process
 from headwater.errors import SetupError
-from headwater.runtime.home import exclusive, headwater_home, writable_directory
-from headwater.runtime.jars import registry_archive
-from headwater.runtime.java import check_java
+from headwater.install.home import exclusive, headwater_home, writable_directory
+from headwater.install.jars import registry_archive
+from headwater.install.java import check_java
 
 __all__ = ["Door", "SchemaRegistry", "start_registry"]
 

@@ -1,4 +1,4 @@
-"""Playing case files: the way in for tests, for `headwater test` and for users."""
+"""Playing case files: the entry point for tests, for `headwater test` and for users."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from headwater.testing.case import Case
 from headwater.testing.engine import LocalEngine
 from headwater.testing.kafka import Kafka
 from headwater.testing.parse import read_case
-from headwater.testing.play import CaseFailure, Edit, MakeEngine, Play
 from headwater.testing.process import WorkerEngine
+from headwater.testing.replay import CaseFailure, Edit, MakeEngine, Replay
+from headwater.testing.replay_modes import ReplayMode, replay_modes_of
 from headwater.testing.spark import QUICK_SPARK
-from headwater.testing.ways import Way, ways_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,9 +43,9 @@ class CaseRunner:
         self._broker: Broker | None = None
         self._kafka: Kafka | None = None
 
-    def play(self, case: Case, way: Way = Way.AS_WRITTEN) -> None:
+    def play(self, case: Case, mode: ReplayMode = ReplayMode.AS_WRITTEN) -> None:
         """Raises CaseFailure if it does not go as written. A case that is marked as not yet working must fail."""
-        play = Play(case, way, self.kafka, self._engine())
+        play = Replay(case, mode, self.kafka, self._engine())
         if not case.not_yet:
             play.run()
             return
@@ -57,7 +57,7 @@ class CaseRunner:
 
     def rewrite(self, case: Case) -> bool:
         """Play it as written and put what came into the file; False if nothing differs."""
-        play = Play(case, Way.AS_WRITTEN, self.kafka, self._engine(), rewriting=True)
+        play = Replay(case, ReplayMode.AS_WRITTEN, self.kafka, self._engine(), rewriting=True)
         play.run()
         if play.edits:
             Path(case.path).write_text(_edited(case.text, play.edits), encoding="utf-8")
@@ -74,7 +74,7 @@ class CaseRunner:
 
     def spark(self) -> SparkSession:
         if self._spark is None:
-            from headwater.runtime.spark import start_spark
+            from headwater.execution.spark import start_spark
 
             self._spark = start_spark("local[2]", QUICK_SPARK)
         return self._spark
@@ -103,20 +103,20 @@ class CaseRunner:
 
 @dataclass(frozen=True)
 class Report:
-    """What came of one case, played one way: 'passed', 'failed', 'rewritten' or 'not yet'."""
+    """What came of one case, in one replay mode: 'passed', 'failed', 'rewritten' or 'not yet'."""
 
     path: str
-    way: Way
+    mode: ReplayMode
     verdict: str
     text: str = ""
 
 
 def run_case(path: Path | str, bootstrap_servers: str | None = None, spark: SparkSession | None = None) -> None:
-    """Play a case file in all ways that make sense. Raises CaseFailure, or SqlError if the file itself is wrong."""
+    """Play a case file in all its replay modes. Raises CaseFailure, or SqlError if the file itself is wrong."""
     case = read_case(path)
     with CaseRunner(bootstrap_servers, spark) as runner:
-        for way in ways_of(case):
-            runner.play(case, way)
+        for mode in replay_modes_of(case):
+            runner.play(case, mode)
 
 
 def run_cases(
@@ -145,17 +145,17 @@ def _results(runner: CaseRunner, path: Path, rewrite: bool) -> Iterable[Report]:
     try:
         case = read_case(path)
         if rewrite and runner.rewrite(case):
-            yield Report(str(path), Way.AS_WRITTEN, "rewritten")
+            yield Report(str(path), ReplayMode.AS_WRITTEN, "rewritten")
             case = read_case(path)
     except (CaseFailure, HeadwaterError, OSError) as error:
-        yield Report(str(path), Way.AS_WRITTEN, "failed", str(error))
+        yield Report(str(path), ReplayMode.AS_WRITTEN, "failed", str(error))
         return
-    for way in ways_of(case):
+    for mode in replay_modes_of(case):
         try:
-            runner.play(case, way)
-            yield Report(str(path), way, "not yet" if case.not_yet else "passed", case.not_yet)
+            runner.play(case, mode)
+            yield Report(str(path), mode, "not yet" if case.not_yet else "passed", case.not_yet)
         except (CaseFailure, HeadwaterError) as error:
-            yield Report(str(path), way, "failed", str(error))
+            yield Report(str(path), mode, "failed", str(error))
 
 
 def _edited(text: str, edits: Sequence[Edit]) -> str:

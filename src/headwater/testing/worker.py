@@ -35,7 +35,7 @@ def main() -> None:
 
 def _spark(conf: dict[str, str]) -> Callable[[], SparkSession]:
     def start() -> SparkSession:
-        from headwater.runtime.spark import start_spark
+        from headwater.execution.spark import start_spark
 
         return start_spark("local[2]", conf)
 

@@ -18,7 +18,7 @@ from urllib.parse import quote, urlsplit
 
 from headwater.errors import RegistryRefusedError, RegistryUnavailableError
 from headwater.formats.confluent.options import Settings
-from headwater.runtime.stores import tls_context
+from headwater.key_stores import tls_context
 
 __all__ = ["Answer", "Client", "Stored"]
 
@@ -75,9 +75,9 @@ class Client:
         answer = self._ask("GET", f"/schemas/ids/{schema_id}")
         return None if answer is None else _stored(answer.body, schema_id)
 
-    def versions(self, subject: str, *, patiently: bool = True) -> list[int]:
+    def versions(self, subject: str, *, with_retries: bool = True) -> list[int]:
         """None of them if there is no such subject."""
-        answer = self._ask("GET", f"/subjects/{_quoted(subject)}/versions", patiently=patiently)
+        answer = self._ask("GET", f"/subjects/{_quoted(subject)}/versions", with_retries=with_retries)
         return [] if answer is None else [int(version) for version in answer.body]
 
     def version(self, subject: str, version: int) -> Stored | None:
@@ -92,17 +92,17 @@ class Client:
     def register(self, subject: str, schema: str) -> int:
         answer = self._ask("POST", f"/subjects/{_quoted(subject)}/versions", {"schema": schema})
         if answer is None:
-            raise self._refusal(Answer(404, "There is no such subject."), f"register a schema under '{subject}'")
+            raise self._refused(Answer(404, "There is no such subject."), f"register a schema under '{subject}'")
         return int(answer.body["id"])
 
-    def _ask(self, method: str, path: str, body: Any = None, *, patiently: bool = True) -> Answer | None:
-        """None if there is no such thing. Raises a RegistryUnavailableError or RegistryRefusedError. Impatiently, it is
-        asked once and for a short time."""
-        for pause in _PAUSES if patiently else _PAUSES[-1:]:
+    def _ask(self, method: str, path: str, body: Any = None, *, with_retries: bool = True) -> Answer | None:
+        """None if there is no such thing. Raises a RegistryUnavailableError or RegistryRefusedError. Without retries,
+        it is asked once and for a short time."""
+        for pause in _PAUSES if with_retries else _PAUSES[-1:]:
             failure = None
             for url in self._settings.urls:
                 try:
-                    answer = self._request(url, _Request(method, path, body, self._seconds(patiently)))
+                    answer = self._request(url, _Request(method, path, body, self._seconds(with_retries)))
                 except ssl.SSLError as error:
                     raise self._tls_failed(url, error) from None
                 except (OSError, http.client.HTTPException) as error:
@@ -113,7 +113,7 @@ class Client:
                 if _says_not_found(answer):
                     return None
                 if answer.status < 500 and answer.status != 429:
-                    raise self._refusal(answer, f"{method} {path}")
+                    raise self._refused(answer, f"{method} {path}")
                 failure = self._unavailable(url, answer)
             if pause is None:
                 break
@@ -121,8 +121,8 @@ class Client:
         assert failure is not None
         raise failure
 
-    def _seconds(self, patiently: bool) -> float:
-        return self._settings.seconds if patiently else min(self._settings.seconds, _SHORTLY)
+    def _seconds(self, with_retries: bool) -> float:
+        return self._settings.seconds if with_retries else min(self._settings.seconds, _SHORTLY)
 
     def _request(self, url: str, request: _Request) -> Answer:
         connection, target = self._connection(url, request.seconds)
@@ -190,8 +190,8 @@ class Client:
             hint="Check 'ssl.truststore.location', 'ssl.keystore.location' and the host name in 'url'.",
         )
 
-    def _refusal(self, answer: Answer, what: str) -> RegistryRefusedError:
-        fact, hint = _REFUSALS.get(answer.status, ("refused a request", ""))
+    def _refused(self, answer: Answer, what: str) -> RegistryRefusedError:
+        fact, hint = _REFUSED.get(answer.status, ("refused a request", ""))
         return RegistryRefusedError(
             f"The schema registry at {self._settings.urls[0]} {fact}.",
             detail=f"{what} → HTTP {answer.status}: {answer.words}",
@@ -199,7 +199,7 @@ class Client:
         )
 
 
-_REFUSALS = {
+_REFUSED = {
     401: ("refused the login", "Check 'basic-auth.user-info' or 'bearer-auth.token'."),
     404: ("does not know what is asked for", f"It may be no schema registry. {_ADDRESS}"),
     403: ("does not allow a request", "Ask for the permission, or check which user or token is used."),

@@ -10,28 +10,28 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from headwater.formats.avro_buffer import UnusualError
-from headwater.formats.avro_columns import Plain, Records
+from headwater.formats.avro.buffer import FallbackError
+from headwater.formats.avro.columns import Plain, Records
 from headwater.formats.base import ColumnReader, FormatField, RegisteredFormat
-from headwater.formats.confluent.reading import DAYS, MICROS, MILLIS, NUMBERS, Column
+from headwater.formats.confluent.reading import DAYS, MICROS, MILLIS, NUMBERS, ReadColumn
 from headwater.formats.confluent.types import NOTHING, AvroType, unwrapped
-from headwater.formats.sqltext import name
+from headwater.sql.spark_text import quote_name
 from headwater.sql.types import SqlType
 
-__all__ = ["Layout", "layout_of", "registered_reader"]
+__all__ = ["RecordLayout", "layout_of", "registered_reader"]
 
-_TEXTS = ("string", "bytes")
-_PLAIN = frozenset({"boolean", "int", "long", "float", "double", *_TEXTS})
+_STRINGS = ("string", "bytes")
+_PLAIN = frozenset({"boolean", "int", "long", "float", "double", *_STRINGS})
 
 
 @dataclass(frozen=True)
-class Layout:
+class RecordLayout:
     """The fields of a writer's record in order, each with the place of its column, if it has one."""
 
     fields: tuple[tuple[Plain, int | None], ...]
 
 
-def layout_of(writer: AvroType, columns: Sequence[Column]) -> Layout | None:
+def layout_of(writer: AvroType, columns: Sequence[ReadColumn]) -> RecordLayout | None:
     """None if there is more to do than to read plain values."""
     if writer.kind != "record":
         return None
@@ -49,7 +49,7 @@ def layout_of(writer: AvroType, columns: Sequence[Column]) -> Layout | None:
         if plain is None:
             return None
         fields.append((plain, here))
-    return Layout(tuple(fields))
+    return RecordLayout(tuple(fields))
 
 
 def _plain(writer: AvroType, column: SqlType | None) -> Plain | None:
@@ -75,20 +75,20 @@ def _is_same(writer: AvroType, column: SqlType) -> bool:
             return writer.kind == "bytes" and digits in (None, (column.precision, column.scale))
     if column.name in NUMBERS:
         return writer.kind in NUMBERS[column.name][1]
-    return writer.kind in _TEXTS and (column.is_string or column.name in {"BINARY", "VARBINARY", "BYTES"})
+    return writer.kind in _STRINGS and (column.is_string or column.name in {"BINARY", "VARBINARY", "BYTES"})
 
 
-def registered_reader(fields: Sequence[FormatField], layouts: Mapping[int, Layout]) -> ColumnReader | None:
+def registered_reader(fields: Sequence[FormatField], layouts: Mapping[int, RecordLayout]) -> ColumnReader | None:
     return _RegisteredReader(tuple(f.type.spark() for f in fields), dict(layouts)) if layouts else None
 
 
 @dataclass(frozen=True)
 class _RegisteredReader:
     types: tuple[str, ...]
-    layouts: dict[int, Layout]
+    layouts: dict[int, RecordLayout]
 
     def columns(self, names: Sequence[str]) -> tuple[str, ...]:
-        return tuple(map(name, names))
+        return tuple(map(quote_name, names))
 
     def error(self, names: Sequence[str]) -> str | None:
         return None
@@ -105,11 +105,11 @@ class _RegisteredReader:
                 if place is not None:
                     found[place] = column
             records.finish()
-        except (UnusualError, pa.ArrowInvalid):
+        except (FallbackError, pa.ArrowInvalid):
             return None
         return found
 
-    def _layout(self, records: Records) -> Layout | None:
+    def _layout(self, records: Records) -> RecordLayout | None:
         header = [records.headers(place) for place in range(RegisteredFormat.HEADER)]
         if header[0][0] != 0 or any(np.any(byte != byte[0]) for byte in header):
             return None

@@ -6,13 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from headwater.formats.base import ChangelogFormat, Decoder, FormatField, FormatMetadata, change_name, row_of
+from headwater.formats.base import (
+    ChangelogFormat,
+    Decoder,
+    DecodeRequest,
+    FormatField,
+    FormatMetadata,
+    change_name,
+    row_of,
+)
+from headwater.formats.cdc.debezium import before_and_after, written_before_and_after
+from headwater.formats.cdc.envelope import UPDATES, UPDATES_OPTION, Envelope, struct_of
 from headwater.formats.confluent.format import RegisteredAvro
 from headwater.formats.confluent.options import OPTIONS
-from headwater.formats.debezium_json import before_and_after, written_before_and_after
-from headwater.formats.json_changes import UPDATES, UPDATES_OPTION, Envelope, struct_of
-from headwater.formats.sqltext import field, name, once
 from headwater.options.base import Option
+from headwater.sql.spark_text import field_of, once, quote_name
 from headwater.sql.types import STRING
 
 __all__ = ["DebeziumAvroFormat"]
@@ -39,26 +47,19 @@ class DebeziumAvroFormat(RegisteredAvro, ChangelogFormat):
     def writes_updates(self, options: Mapping[str, Any]) -> bool:
         return bool(options[UPDATES])
 
-    def change_decoder(
-        self,
-        payload: str,
-        alias: str,
-        fields: Sequence[FormatField],
-        wanted: Sequence[str],
-        metadata: Sequence[str],
-        options: Mapping[str, Any],
-    ) -> Decoder:
-        inner = self.record_decoder(payload, alias, fields, wanted, options)
-        parts = {part: field(alias, part) for part in ("before", "after", "op")}
-        meaning = before_and_after(Envelope(parts, row_of(fields), "", ""), "op", _CODES, "Debezium")
-        problem = (f"{alias}_problem", once(f"coalesce({inner.error}, {meaning.problem})"))
+    def decoder(self, request: DecodeRequest) -> Decoder:
+        alias = request.alias
+        inner = self.record_decoder(request)
+        parts = {part: field_of(alias, part) for part in ("before", "after", "op")}
+        decoded = before_and_after(Envelope(parts, row_of(request.fields), "", ""), "op", _CODES, "Debezium")
+        problem = (f"{alias}_problem", once(f"coalesce({inner.error}, {decoded.problem})"))
         return replace(
             inner,
-            columns=tuple(f"{change_name(alias)}.row.{name(w)}" for w in wanted),
+            columns=tuple(f"{change_name(alias)}.row.{quote_name(w)}" for w in request.wanted),
             error=problem[0],
-            skip=f"octet_length({payload}) = 0",
+            skip=f"octet_length({request.payload}) = 0",
             after=(problem,),
-            changes=meaning.changes,
+            changes=decoded.changes,
         )
 
     def change_encoder(

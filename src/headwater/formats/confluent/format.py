@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headwater.errors import ValidationError
-from headwater.formats.avro_schema import AvroSchema
-from headwater.formats.base import Decoder, FormatField, Location, RegisteredFormat
-from headwater.formats.confluent.columns import Layout, layout_of, registered_reader
+from headwater.formats.avro.schema import AvroSchema
+from headwater.formats.base import Decoder, DecodeRequest, FormatField, RegisteredFormat, SchemaLocation
+from headwater.formats.confluent.columns import RecordLayout, layout_of, registered_reader
 from headwater.formats.confluent.options import (
     OPTIONS,
     PROPERTIES,
@@ -17,12 +17,12 @@ from headwater.formats.confluent.options import (
     registry_settings,
     settings_problems,
 )
-from headwater.formats.confluent.reading import Column, Mismatch, RecordReading, read_record
+from headwater.formats.confluent.reading import ReadColumn, RecordReading, SchemaMismatch, read_record
 from headwater.formats.confluent.schemas import ReaderKey, Schemas, schemas_of
 from headwater.formats.confluent.types import AvroType, Emitter, SchemaProblem, as_record, parse_schema, unwrapped
 from headwater.formats.confluent.writing import derived_schema, write_record
-from headwater.formats.sqltext import field, name, once, options_map, text
 from headwater.markers import UNKNOWN_SCHEMA
+from headwater.sql.spark_text import field_of, once, quote_name, string_literal, string_map
 
 __all__ = ["AvroConfluentFormat", "RegisteredAvro"]
 
@@ -36,7 +36,9 @@ class RegisteredAvro(RegisteredFormat):
         """The fields of a message, and whether its record is nullable in the schema that is derived."""
         return fields, False
 
-    def located(self, options: Mapping[str, Any], properties: Mapping[str, str], location: Location) -> dict[str, Any]:
+    def located(
+        self, options: Mapping[str, Any], properties: Mapping[str, str], location: SchemaLocation
+    ) -> dict[str, Any]:
         return {**options, PROPERTIES: dict(properties), "location": location}
 
     def validate(self, fields: Sequence[FormatField], options: Mapping[str, Any]) -> list[str]:
@@ -48,7 +50,7 @@ class RegisteredAvro(RegisteredFormat):
             write_record(message, _given([f.name for f in message], options), ["NULL"] * len(message))
         except SchemaProblem as problem:
             return [f"The option 'schema' is no Avro schema. {problem}"]
-        except Mismatch as mismatch:
+        except SchemaMismatch as mismatch:
             return [self._unlike(str(mismatch))]
         return []
 
@@ -68,19 +70,24 @@ class RegisteredAvro(RegisteredFormat):
     def before_writing(self, fields: Sequence[FormatField], options: Mapping[str, Any]) -> None:
         self._header(fields, options)
 
+    def known(self, options: Mapping[str, Any]) -> tuple[object, ...]:
+        used = self._schemas(options).used(_reader(options))
+        return tuple((schema_id, isinstance(schema, str)) for schema_id, schema in used.items())
+
     def learn(self, options: Mapping[str, Any], headers: Sequence[bytes]) -> None:
         ids = [int.from_bytes(header[1:], "big") for header in headers if len(header) == self.HEADER and header[0] == 0]
         self._schemas(options).learn(_reader(options), ids)
 
-    def record_decoder(
-        self, payload: str, alias: str, fields: Sequence[FormatField], wanted: Sequence[str], options: Mapping[str, Any]
-    ) -> Decoder:
+    def record_decoder(self, request: DecodeRequest) -> Decoder:
         """The fields of a message, of the table's only the wanted ones."""
-        names = [f.name for f in self.whole(fields)[0]]
-        message, _ = self.whole([f for w in wanted for f in fields if f.name == w])
+        options = request.options
+        names = [f.name for f in self.whole(request.fields)[0]]
+        message, _ = self.whole(request.wanted_fields)
         given = _given(names, options) if options["schema"] is not None else None
         columns = _columns(message, given)
-        branches = _Branches(payload, alias)
+        # Schemas are part of the plan, not of the data: Spark's from_avro needs them as literals. A new one makes a
+        # new plan.
+        branches = _Branches(request.payload, request.alias)
         for schema_id, known in self._schemas(options).used(_reader(options)).items():
             if isinstance(known, str):
                 branches.refuse(schema_id, known)
@@ -88,7 +95,7 @@ class RegisteredAvro(RegisteredFormat):
             writer = as_record(known, names)
             try:
                 branches.add(schema_id, writer, read_record(writer, columns), layout_of(writer, columns))
-            except Mismatch as mismatch:
+            except SchemaMismatch as mismatch:
                 branches.refuse(schema_id, f"Schema {schema_id} does not fit the table. {mismatch}")
         return branches.decoder(message)
 
@@ -97,7 +104,7 @@ class RegisteredAvro(RegisteredFormat):
         message, _ = self.whole(fields)
         written = as_record(parse_schema(self._written(fields, options)), [f.name for f in message])
         schema, value = write_record(message, written, columns)
-        return f"concat(X'{self._header(fields, options).hex()}', to_avro({value}, {text(schema)}))"
+        return f"concat(X'{self._header(fields, options).hex()}', to_avro({value}, {string_literal(schema)}))"
 
     def _header(self, fields: Sequence[FormatField], options: Mapping[str, Any]) -> bytes:
         schema, subject = self._written(fields, options), self._subject_written(fields, options)
@@ -139,15 +146,8 @@ class AvroConfluentFormat(RegisteredAvro):
     insert_only = True
     decodes_null = False
 
-    def decoder(
-        self,
-        payload: str,
-        alias: str,
-        fields: Sequence[FormatField],
-        wanted: Sequence[str],
-        options: Mapping[str, Any],
-    ) -> Decoder:
-        return self.record_decoder(payload, alias, fields, wanted, options)
+    def decoder(self, request: DecodeRequest) -> Decoder:
+        return self.record_decoder(request)
 
     def encoder(self, fields: Sequence[FormatField], columns: Sequence[str], options: Mapping[str, Any]) -> str:
         return self.record_encoder(fields, columns, options)
@@ -168,13 +168,15 @@ class _Branches:
         self._head, self._records = f"{alias}_header", f"{alias}_records"
         self._reads: list[str] = []
         self._readings: list[tuple[int, RecordReading]] = []
-        self._layouts: dict[int, Layout] = {}
+        self._layouts: dict[int, RecordLayout] = {}
         self._refused: dict[int, str] = {}
 
-    def add(self, schema_id: int, writer: AvroType, reading: RecordReading, layout: Layout | None) -> None:
+    def add(self, schema_id: int, writer: AvroType, reading: RecordReading, layout: RecordLayout | None) -> None:
+        # CORRECTED: Avro's days are those of the proleptic Gregorian calendar; Spark's default would shift dates
+        # before 1582.
         reader = {"mode": "PERMISSIVE", "datetimeRebaseMode": "CORRECTED", "avroSchema": _wrapped(reading.schema)}
         body = f"substring({self._payload}, {RegisteredFormat.HEADER + 1})"
-        read = f"from_avro({body}, {text(_wrapped(Emitter().type(writer)))}, {options_map(reader)}).row"
+        read = f"from_avro({body}, {string_literal(_wrapped(Emitter().type(writer)))}, {string_map(reader)}).row"
         self._reads.append(f"'{_name(schema_id)}', IF({self._is(schema_id)}, {read}, NULL)")
         self._readings.append((schema_id, reading))
         if layout is not None:
@@ -189,21 +191,22 @@ class _Branches:
             before.append((self._records, once(f"named_struct({', '.join(self._reads)})")))
         return Decoder(
             parsed=once(f"CASE {' '.join(self._cases(fields))} END"),
-            columns=tuple(field(self._alias, f.name) for f in fields),
+            columns=tuple(field_of(self._alias, f.name) for f in fields),
             error=self._error(),
             before=tuple(before),
             reader=registered_reader(fields, self._layouts),
         )
 
     def _cases(self, fields: Sequence[FormatField]) -> list[str]:
-        shape = ", ".join(f"{name(f.name)}: {f.type.spark()}" for f in fields)
+        shape = ", ".join(f"{quote_name(f.name)}: {f.type.spark()}" for f in fields)
         cases = [f"WHEN {self._head} IS NULL OR NOT ({self._whole()}) THEN CAST(NULL AS STRUCT<{shape}>)"]
         for schema_id, reading in self._readings:
             row = self._row(schema_id)
-            parts = (f"{sql} AS {name(f.name)}" for f, sql in zip(fields, reading.columns(row), strict=True))
+            parts = (f"{sql} AS {quote_name(f.name)}" for f, sql in zip(fields, reading.columns(row), strict=True))
             cases.append(f"WHEN {self._is(schema_id)} THEN IF({row} IS NULL, NULL, struct({', '.join(parts)}))")
         if self._refused:
             cases.append(f"WHEN {self._head} IN ({', '.join(map(_literal, self._refused))}) THEN NULL")
+        # An unknown id fails the attempt; the driver then asks the registry, plans again, and repeats the batch.
         return [*cases, f"ELSE raise_error(concat('{UNKNOWN_SCHEMA} ', {self._id()}))"]
 
     def _error(self) -> str:
@@ -214,12 +217,12 @@ class _Branches:
             f"WHEN {first} <> '00' THEN concat('It is no message with a schema id: its first byte is ', {first}, '.')",
             f"WHEN {size} < {RegisteredFormat.HEADER} THEN 'The message is cut off within its schema id.'",
         ]
-        cases += [f"WHEN {self._is(i)} THEN {text(why)}" for i, why in self._refused.items()]
+        cases += [f"WHEN {self._is(i)} THEN {string_literal(why)}" for i, why in self._refused.items()]
         broken = f"concat('What follows the header is no record of schema ', {self._id()}, '.')"
         cases.append(f"WHEN {self._alias} IS NULL THEN {broken}")
         for schema_id, reading in self._readings:
             for label, wrong in reading.broken(self._row(schema_id)):
-                fact = text(
+                fact = string_literal(
                     f"Field '{label}' has no value that the column can have, in a record of schema {schema_id}."
                 )
                 cases.append(f"WHEN {self._is(schema_id)} AND {wrong} THEN {fact}")
@@ -258,9 +261,9 @@ def _given(names: Sequence[str], options: Mapping[str, Any]) -> AvroType:
     return as_record(parse_schema(options["schema"]), names)
 
 
-def _columns(message: Sequence[FormatField], given: AvroType | None) -> list[Column]:
+def _columns(message: Sequence[FormatField], given: AvroType | None) -> list[ReadColumn]:
     record = unwrapped(given)[0] if given is not None else None
-    return [Column(f.name, f.type, record.field(f.name) if record is not None else None) for f in message]
+    return [ReadColumn(f.name, f.type, record.field(f.name) if record is not None else None) for f in message]
 
 
 def _subject(options: Mapping[str, Any], schema: AvroType | None) -> str:
@@ -272,8 +275,8 @@ def _subject(options: Mapping[str, Any], schema: AvroType | None) -> str:
     return names[str(options["subject-naming"])]
 
 
-def _location(options: Mapping[str, Any]) -> Location:
-    location: Location = options["location"]
+def _location(options: Mapping[str, Any]) -> SchemaLocation:
+    location: SchemaLocation = options["location"]
     return location
 
 

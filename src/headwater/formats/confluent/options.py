@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from headwater.formats.base import Location
+from headwater.formats.base import SchemaLocation
 from headwater.options.base import Option
 from headwater.options.types import BOOL, STRING, enum
 
@@ -71,9 +71,9 @@ OPTIONS: tuple[Option, ...] = (
         "'proxy.port', 'http.connect.timeout.ms', 'http.read.timeout.ms', 'request.header.<name>' and others.",
         prefix=True,
     ),
-    Option("schema-registry.url", STRING, "Older name.", deprecated="url"),
-    Option("schema-registry.subject", STRING, "Older name.", deprecated="subject"),
-    Option("schema-registry.schema", STRING, "Older name.", deprecated="schema"),
+    Option("schema-registry.url", STRING, "Former name.", deprecated="url"),
+    Option("schema-registry.subject", STRING, "Former name.", deprecated="subject"),
+    Option("schema-registry.schema", STRING, "Former name.", deprecated="schema"),
 )
 
 # Confluent's name → the option that says the same and goes first.
@@ -218,8 +218,8 @@ def _of(options: Mapping[str, Any], key: str) -> str:
     return next((options[PROPERTIES][p] for p, same in _SAME.items() if same == key and p in options[PROPERTIES]), "")
 
 
-def _location(options: Mapping[str, Any]) -> Location:
-    location: Location = options["location"]
+def _location(options: Mapping[str, Any]) -> SchemaLocation:
+    location: SchemaLocation = options["location"]
     return location
 
 

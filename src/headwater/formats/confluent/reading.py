@@ -15,11 +15,21 @@ from itertools import count
 from typing import Any
 
 from headwater.formats.confluent.types import NOTHING, AvroField, AvroType, Emitter, unwrapped
-from headwater.formats.sqltext import field, name
-from headwater.formats.texts import EPOCH, decimal_of_scale
+from headwater.formats.strings import EPOCH, decimal_of_scale
+from headwater.sql.spark_text import field_of, quote_name
 from headwater.sql.types import SqlType
 
-__all__ = ["DAYS", "MICROS", "MILLIS", "NUMBERS", "Column", "Mismatch", "Reading", "RecordReading", "read_record"]
+__all__ = [
+    "DAYS",
+    "MICROS",
+    "MILLIS",
+    "NUMBERS",
+    "FieldReading",
+    "ReadColumn",
+    "RecordReading",
+    "SchemaMismatch",
+    "read_record",
+]
 
 _DEBEZIUM, _CONNECT = "io.debezium.time.", "org.apache.kafka.connect.data."
 DAYS = frozenset({"", "date", f"{_DEBEZIUM}Date", f"{_CONNECT}Date"})
@@ -47,12 +57,12 @@ NUMBERS = {  # Avro's types that become a column's, by Avro's own promotion
 _DIGITS = 38
 
 
-class Mismatch(Exception):
+class SchemaMismatch(Exception):
     """Why a schema cannot be read or written as the table's columns: one sentence."""
 
 
 @dataclass(frozen=True)
-class Column:
+class ReadColumn:
     """A column, and its field in the 'schema' option, if that is set."""
 
     name: str
@@ -61,7 +71,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Reading:
+class FieldReading:
     """`schema` is what Spark reads the value as, in Avro's JSON. `value` makes the SQL of the column's value from the
     SQL of what was read, `broken` the SQL of whether that cannot be done; None: it always can."""
 
@@ -82,8 +92,8 @@ class RecordReading:
     broken: Callable[[str], list[tuple[str, str]]]
 
 
-def read_record(writer: AvroType, columns: Sequence[Column]) -> RecordReading:
-    """Of a record at the top. Raises Mismatch."""
+def read_record(writer: AvroType, columns: Sequence[ReadColumn]) -> RecordReading:
+    """Of a record at the top. Raises SchemaMismatch."""
     return _Reader().top(writer, columns)
 
 
@@ -92,10 +102,10 @@ class _Reader:
         self._emitter = Emitter()
         self._numbers = count(1)
 
-    def top(self, writer: AvroType, columns: Sequence[Column]) -> RecordReading:
+    def top(self, writer: AvroType, columns: Sequence[ReadColumn]) -> RecordReading:
         records = [b for b in unwrapped(writer) if b.kind == "record"]
         if not records:
-            raise Mismatch(f"It is {_a(writer)}, not a record.")
+            raise SchemaMismatch(f"It is {_a(writer)}, not a record.")
         schema, members = self._members(records[0], columns, "")
         broken = [(c.name, part.broken, at) for c, part, at in members if part.broken is not None]
 
@@ -108,8 +118,8 @@ class _Reader:
         return RecordReading(["null", schema] if writer.nullable else schema, values, problems)
 
     def _members(
-        self, writer: AvroType, columns: Sequence[Column], path: str
-    ) -> tuple[Any, list[tuple[Column, Reading, Callable[[str], str]]]]:
+        self, writer: AvroType, columns: Sequence[ReadColumn], path: str
+    ) -> tuple[Any, list[tuple[ReadColumn, FieldReading, Callable[[str], str]]]]:
         """The record that is read, and for each column how, and where it is in that record."""
         fields, members = [], []
         for column in columns:
@@ -124,12 +134,12 @@ class _Reader:
                 fields.append({"name": column.name, "type": part.schema, "default": column.given.default})
                 members.append((column, part, _at(column.name)))
             elif column.type.nullable:
-                members.append((column, Reading("null"), lambda _: "NULL"))
+                members.append((column, FieldReading("null"), lambda _: "NULL"))
             else:
-                raise Mismatch(f"It has no field '{where}', and that column is NOT NULL.")
+                raise SchemaMismatch(f"It has no field '{where}', and that column is NOT NULL.")
         return {"type": "record", "name": f"read_{next(self._numbers)}", "namespace": "", "fields": fields}, members
 
-    def _value(self, writer: AvroType, column: Column, where: str) -> Reading:
+    def _value(self, writer: AvroType, column: ReadColumn, where: str) -> FieldReading:
         kind = column.type
         given = unwrapped(column.given.type) if column.given is not None else ()
         for branch in unwrapped(writer):
@@ -137,7 +147,7 @@ class _Reader:
             if part is not None:
                 break
         else:
-            raise Mismatch(f"Field '{where}' is {_a(writer)} there, and {kind.as_nullable()} in the table.")
+            raise SchemaMismatch(f"Field '{where}' is {_a(writer)} there, and {kind.as_nullable()} in the table.")
         if not writer.nullable:
             return part
         # In the writer's order: a default belongs to the first branch.
@@ -146,18 +156,18 @@ class _Reader:
         value, broken = part.value, part.broken
         if not kind.nullable:
             inner = broken or (lambda _: "false")
-            return Reading(schema, value, lambda raw: f"({raw} IS NULL OR {inner(raw)})")
+            return FieldReading(schema, value, lambda raw: f"({raw} IS NULL OR {inner(raw)})")
         if broken is None:
-            return Reading(schema, value)
+            return FieldReading(schema, value)
         checked = broken
-        return Reading(schema, value, lambda raw: f"({raw} IS NOT NULL AND {checked(raw)})")
+        return FieldReading(schema, value, lambda raw: f"({raw} IS NOT NULL AND {checked(raw)})")
 
-    def _not_null(self, writer: AvroType, kind: SqlType, given: AvroType | None, where: str) -> Reading | None:
+    def _not_null(self, writer: AvroType, kind: SqlType, given: AvroType | None, where: str) -> FieldReading | None:
         """None if there is no way from the one to the other."""
         match kind.name:
             case "BOOLEAN" | "INT" | "BIGINT" | "FLOAT" | "DOUBLE":
                 schema, accepted = NUMBERS[kind.name]
-                return Reading(schema) if writer.kind in accepted else None
+                return FieldReading(schema) if writer.kind in accepted else None
             case "TINYINT" | "SMALLINT":
                 return _cast("int", kind) if writer.kind == "int" else None
             case "DECIMAL":
@@ -167,7 +177,7 @@ class _Reader:
             case "TIME":
                 return _time(writer)
             case "TIMESTAMP" | "TIMESTAMP_LTZ":
-                return _moment(writer, kind)
+                return _timestamp(writer, kind)
             case "ARRAY" | "MAP" | "MULTISET":
                 return self._collection(writer, kind, given, where)
             case "ROW":
@@ -176,12 +186,12 @@ class _Reader:
             return self._either(writer, "string", "enum")
         return self._either(writer, "bytes", "fixed")
 
-    def _either(self, writer: AvroType, plain: str, named: str) -> Reading | None:
+    def _either(self, writer: AvroType, plain: str, named: str) -> FieldReading | None:
         if writer.kind == named:
-            return Reading(self._emitter.type(writer))
-        return Reading(plain) if writer.kind in ("string", "bytes") else None
+            return FieldReading(self._emitter.type(writer))
+        return FieldReading(plain) if writer.kind in ("string", "bytes") else None
 
-    def _decimal(self, writer: AvroType, kind: SqlType) -> Reading | None:
+    def _decimal(self, writer: AvroType, kind: SqlType) -> FieldReading | None:
         if writer.kind == "record" and writer.name == _VARIABLE_SCALE:
             return self._variable_scale(writer, kind)
         if writer.kind not in ("bytes", "fixed") or writer.scale > _DIGITS:
@@ -194,24 +204,24 @@ class _Reader:
         else:
             schema = {"type": "bytes", **logical}
         same = (precision, scale) == (kind.precision, kind.scale)
-        return Reading(schema) if same else _cast(schema, kind)
+        return FieldReading(schema) if same else _cast(schema, kind)
 
-    def _variable_scale(self, writer: AvroType, kind: SqlType) -> Reading:
+    def _variable_scale(self, writer: AvroType, kind: SqlType) -> FieldReading:
         """What Debezium writes for a number whose column has no scale of its own: the scale, and the digits."""
 
         def number(raw: str) -> str:
             return decimal_of_scale(f"{raw}.value", f"{raw}.scale", kind)
 
-        return Reading(self._emitter.type(writer), number, lambda raw: f"{number(raw)} IS NULL")
+        return FieldReading(self._emitter.type(writer), number, lambda raw: f"{number(raw)} IS NULL")
 
-    def _collection(self, writer: AvroType, kind: SqlType, given: AvroType | None, where: str) -> Reading | None:
+    def _collection(self, writer: AvroType, kind: SqlType, given: AvroType | None, where: str) -> FieldReading | None:
         word = "array" if kind.name == "ARRAY" else "map"
         if writer.kind != word:
             return None
         element = SqlType("INT") if kind.name == "MULTISET" else kind.element
         assert element is not None
         inner = AvroField(where, given.inner[0]) if given is not None and given.kind == word else None
-        part = self._value(writer.inner[0], Column(where, element, inner), where)
+        part = self._value(writer.inner[0], ReadColumn(where, element, inner), where)
         item, key = f"v{next(self._numbers)}", f"k{next(self._numbers)}"
         lists = word == "array"
 
@@ -224,48 +234,50 @@ class _Reader:
             return f"exists({raw if lists else f'map_values({raw})'}, {item} -> {part.broken(item)})"
 
         schema = {"type": word, ("items" if lists else "values"): part.schema}
-        return Reading(schema, None if part.value is None else value, None if part.broken is None else broken)
+        return FieldReading(schema, None if part.value is None else value, None if part.broken is None else broken)
 
-    def _row(self, writer: AvroType, kind: SqlType, given: AvroType | None, where: str) -> Reading | None:
+    def _row(self, writer: AvroType, kind: SqlType, given: AvroType | None, where: str) -> FieldReading | None:
         if writer.kind != "record":
             return None
-        columns = [Column(f.name, f.type, given.field(f.name) if given is not None else None) for f in kind.fields]
+        columns = [ReadColumn(f.name, f.type, given.field(f.name) if given is not None else None) for f in kind.fields]
         schema, members = self._members(writer, columns, f"{where}.")
         plain = all(part.value is None and part.schema != "null" for _, part, _ in members)
-        same = plain and [at("r") for _, _, at in members] == [field("r", f.name) for f in kind.fields]
+        same = plain and [at("r") for _, _, at in members] == [field_of("r", f.name) for f in kind.fields]
         checks = [(part.broken, at) for _, part, at in members if part.broken is not None]
 
         def value(raw: str) -> str:
-            parts = (f"CAST({part.sql(at(raw))} AS {c.type.spark()}) AS {name(c.name)}" for c, part, at in members)
+            parts = (
+                f"CAST({part.sql(at(raw))} AS {c.type.spark()}) AS {quote_name(c.name)}" for c, part, at in members
+            )
             return f"IF({raw} IS NULL, NULL, struct({', '.join(parts)}))"
 
         def broken(raw: str) -> str:
             return f"({' OR '.join(check(at(raw)) for check, at in checks)})"
 
-        return Reading(schema, None if same else value, broken if checks else None)
+        return FieldReading(schema, None if same else value, broken if checks else None)
 
 
-def _cast(schema: Any, kind: SqlType) -> Reading:
+def _cast(schema: Any, kind: SqlType) -> FieldReading:
     """What may not fit."""
     cast = f"TRY_CAST({{}} AS {kind.spark()})"
-    return Reading(schema, cast.format, lambda raw: f"{cast.format(raw)} IS NULL")
+    return FieldReading(schema, cast.format, lambda raw: f"{cast.format(raw)} IS NULL")
 
 
-def _date(writer: AvroType) -> Reading | None:
+def _date(writer: AvroType) -> FieldReading | None:
     fits = writer.kind == "int" and writer.meaning in DAYS
-    return Reading({"type": "int", "logicalType": "date"}) if fits else None
+    return FieldReading({"type": "int", "logicalType": "date"}) if fits else None
 
 
-def _time(writer: AvroType) -> Reading | None:
+def _time(writer: AvroType) -> FieldReading | None:
     per_milli = _TIMES.get((writer.kind, writer.meaning))
     if per_milli is None:
         return None
 
     value = None if per_milli == 1 else (lambda raw: f"CAST({raw} DIV {per_milli}L AS INT)")
-    return Reading(writer.kind, value, lambda raw: f"NOT ({raw} BETWEEN 0 AND {86_400_000 * per_milli - 1}L)")
+    return FieldReading(writer.kind, value, lambda raw: f"NOT ({raw} BETWEEN 0 AND {86_400_000 * per_milli - 1}L)")
 
 
-def _moment(writer: AvroType, kind: SqlType) -> Reading | None:
+def _timestamp(writer: AvroType, kind: SqlType) -> FieldReading | None:
     """A number without any meaning counts milliseconds, as in Flink."""
     local = kind.name == "TIMESTAMP"
     if writer.kind == "string" and writer.meaning == _ZONED:
@@ -274,26 +286,26 @@ def _moment(writer: AvroType, kind: SqlType) -> Reading | None:
         return None
     prefix = "local-timestamp" if local else "timestamp"
     if writer.meaning in MILLIS or not writer.meaning:
-        return Reading({"type": "long", "logicalType": f"{prefix}-millis"})
+        return FieldReading({"type": "long", "logicalType": f"{prefix}-millis"})
     if writer.meaning in MICROS:
-        return Reading({"type": "long", "logicalType": f"{prefix}-micros"})
+        return FieldReading({"type": "long", "logicalType": f"{prefix}-micros"})
     if writer.meaning in _NANOS:
         micros = "(({0} - pmod({0}, 1000L)) DIV 1000L)"
         made = f"timestampadd(MICROSECOND, {micros}, {EPOCH})" if local else f"timestamp_micros({micros})"
-        return Reading("long", made.format)
+        return FieldReading("long", made.format)
     return None
 
 
-def _zoned(local: bool) -> Reading:
+def _zoned(local: bool) -> FieldReading:
     instant = "TRY_CAST({} AS TIMESTAMP)"
     made = f"timestampadd(MICROSECOND, unix_micros({instant}), {EPOCH})" if local else instant
     offset = "([Zz]|[+-][0-9]{2}:?[0-9]{2})\\u0024"  # without one it would depend on the session's time zone
     wrong = f"({{0}} NOT RLIKE '{offset.replace('{2}', '{{2}}')}' OR {instant.replace('{}', '{0}')} IS NULL)"
-    return Reading("string", made.format, wrong.format)
+    return FieldReading("string", made.format, wrong.format)
 
 
 def _at(label: str) -> Callable[[str], str]:
-    return lambda raw: field(raw, label)
+    return lambda raw: field_of(raw, label)
 
 
 def _a(writer: AvroType) -> str:

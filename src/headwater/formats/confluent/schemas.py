@@ -72,7 +72,7 @@ class Schemas:
                 return
             first, seen = not state.ids, frozenset(state.versions)
         try:
-            versions = self._client.versions(subject, patiently=first)
+            versions = self._client.versions(subject, with_retries=first)
             new = [version for version in sorted(versions, reverse=True) if version not in seen]
             stored = [self._client.version(subject, version) for version in new[:NEWEST]]
             for one in stored:
@@ -89,7 +89,7 @@ class Schemas:
             state.again_at = self._clock() + LOOK_SECONDS
 
     def learn(self, reader: ReaderKey, ids: Sequence[int]) -> None:
-        """These are the schemas of the messages at hand."""
+        """These are the schemas of the messages of this batch."""
         with self._lock:
             missing = [schema_id for schema_id in ids if schema_id not in self._known]
         for schema_id in missing:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from headwater.formats.avro_schema import NUMBERS
+from headwater.formats.avro.schema import NUMBERS
 from headwater.formats.base import FormatField
-from headwater.formats.confluent.reading import Mismatch
+from headwater.formats.confluent.reading import SchemaMismatch
 from headwater.formats.confluent.types import AvroType, Emitter, unwrapped
-from headwater.formats.sqltext import field, name, text
 from headwater.markers import RAISED
+from headwater.sql.spark_text import field_of, quote_name, string_literal
 from headwater.sql.types import SqlType
 
 __all__ = ["Writing", "derived_schema", "write_record"]
@@ -80,14 +80,14 @@ class Writing:
 
 
 def write_record(fields: Sequence[FormatField], schema: AvroType, columns: Sequence[str]) -> tuple[str, str]:
-    """The JSON of the schema for Spark, and the SQL of the record. Raises Mismatch."""
+    """The JSON of the schema for Spark, and the SQL of the record. Raises SchemaMismatch."""
     writer = _Writer()
     branches = unwrapped(schema)
     if [b.kind for b in branches] != ["record"]:
-        raise Mismatch(f"It is {schema}, not a record.")
+        raise SchemaMismatch(f"It is {schema}, not a record.")
     shape, members = writer.members(branches[0], [(f.name, f.type) for f in fields], "")
     spark = [shape if b.kind == "record" else "null" for b in schema.inner] if schema.kind == "union" else shape
-    values = (f"{text(f.name)}, {part.sql(c)}" for f, part, c in zip(fields, members, columns, strict=True))
+    values = (f"{string_literal(f.name)}, {part.sql(c)}" for f, part, c in zip(fields, members, columns, strict=True))
     return json.dumps(spark), f"named_struct({', '.join(values)})"
 
 
@@ -101,12 +101,12 @@ class _Writer:
         names = {label for label, _ in columns}
         for member in record.fields:
             if member.name not in names:
-                raise Mismatch(f"Field '{path}{member.name}' is no column of the table.")
+                raise SchemaMismatch(f"Field '{path}{member.name}' is no column of the table.")
         parts: dict[str, Writing] = {}
         for label, kind in columns:
             member_found = record.field(label)
             if member_found is None:
-                raise Mismatch(f"Column '{path}{label}' is no field of it.")
+                raise SchemaMismatch(f"Column '{path}{label}' is no field of it.")
             parts[label] = self._value(kind, member_found.type, f"{path}{label}")
         fields = [{"name": f.name, "type": parts[f.name].schema} for f in record.fields]
         schema = self._emitter.named(record, lambda: {"fields": fields})
@@ -115,12 +115,12 @@ class _Writer:
     def _value(self, kind: SqlType, schema: AvroType, where: str) -> Writing:
         branches = unwrapped(schema)
         if len(branches) != 1:
-            raise Mismatch(f"Field '{where}' is {schema}: only a type, or one type and null, can be written.")
+            raise SchemaMismatch(f"Field '{where}' is {schema}: only a type, or one type and null, can be written.")
         if kind.nullable and not schema.nullable:
-            raise Mismatch(f"Field '{where}' has no null, and the column is nullable. Declare it as NOT NULL.")
+            raise SchemaMismatch(f"Field '{where}' has no null, and the column is nullable. Declare it as NOT NULL.")
         part = self._not_null(kind, branches[0], where)
         if part is None:
-            raise Mismatch(f"Field '{where}' is {branches[0]}, and the column is {kind.as_nullable()}.")
+            raise SchemaMismatch(f"Field '{where}' is {branches[0]}, and the column is {kind.as_nullable()}.")
         if schema.kind != "union":
             return part
         return Writing([part.schema if b.kind != "null" else "null" for b in schema.inner], part.value)
@@ -183,7 +183,7 @@ class _Writer:
 
         def value(column: str) -> str:
             items = (
-                f"{part.sql(field(column, f.name))} AS {name(f.name)}"
+                f"{part.sql(field_of(column, f.name))} AS {quote_name(f.name)}"
                 for f, part in zip(kind.fields, parts, strict=True)
             )
             return f"IF({column} IS NULL, NULL, struct({', '.join(items)}))"
@@ -200,12 +200,12 @@ def _time(schema: AvroType) -> Writing | None:
 
 
 def _symbol(schema: AvroType, where: str) -> Callable[[str], str]:
-    known = ", ".join(map(text, schema.symbols))
+    known = ", ".join(map(string_literal, schema.symbols))
     listed = ", ".join(schema.symbols)
 
     def value(column: str) -> str:
-        fact = f"concat({text(f'{RAISED}Field {where} cannot be written: ')}, {column}, "
-        raised = f"raise_error({fact}{text(f' is none of the symbols {listed} of its schema.')}))"
+        fact = f"concat({string_literal(f'{RAISED}Field {where} cannot be written: ')}, {column}, "
+        raised = f"raise_error({fact}{string_literal(f' is none of the symbols {listed} of its schema.')}))"
         return f"IF({column} IS NULL OR {column} IN ({known}), {column}, {raised})"
 
     return value
@@ -213,8 +213,8 @@ def _symbol(schema: AvroType, where: str) -> Callable[[str], str]:
 
 def _of_size(schema: AvroType, where: str) -> Callable[[str], str]:
     def value(column: str) -> str:
-        fact = f"concat({text(f'{RAISED}Field {where} cannot be written: it has ')}, octet_length({column}), "
-        raised = f"raise_error({fact}{text(f' bytes, and {schema.size} in its schema.')}))"
+        fact = f"concat({string_literal(f'{RAISED}Field {where} cannot be written: it has ')}, octet_length({column}), "
+        raised = f"raise_error({fact}{string_literal(f' bytes, and {schema.size} in its schema.')}))"
         fits = f"{column} IS NULL OR octet_length({column}) = {schema.size}"
         return f"IF({fits}, {column}, CAST({raised} AS BINARY))"
 

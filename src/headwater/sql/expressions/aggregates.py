@@ -1,59 +1,80 @@
-"""COUNT, SUM, AVG, MIN and MAX, with Flink's result types."""
+"""COUNT, SUM, AVG, MIN and MAX, with Flink's result types. The others: `named_aggregates`."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
-from headwater.plan.expression import AggregateCall, Expr
-from headwater.sql.expressions.calls import AGGREGATES
+from headwater.sql.expressions.calls import AGGREGATES, NAMED_AGGREGATES, called_name
 from headwater.sql.expressions.compiler import Compiler, Locate
+from headwater.sql.expressions.named_aggregates import LEAST_SCALE, Nulls, compile_named
 from headwater.sql.expressions.rules import RULES
 from headwater.sql.expressions.scope import Scope
 from headwater.sql.functions.spark_sql import Refused
 from headwater.sql.functions.type_rules import MAX_PRECISION, is_temporal
-from headwater.sql.types import BIGINT, SqlType, decimal
+from headwater.sql.typed import AggregateCall, Expr
+from headwater.sql.types import BIGINT, SqlType, decimal, has_map
 
 __all__ = ["compile_aggregate", "is_aggregate"]
 
-_LEAST_SCALE = 6  # of AVG
-
 
 def is_aggregate(node: exp.Expr) -> bool:
-    """Whether the node is the call of an aggregate, with its FILTER if it has one.
-
-    A call with OVER counts too, so that it is refused as a whole and its inside is not taken for a plain aggregate.
-    """
-    if isinstance(node, exp.Filter | exp.Window | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
+    """Whether the node is the call of an aggregate, with its FILTER if it has one. A call with OVER is none."""
+    if isinstance(node, exp.Filter | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
         return True
-    return isinstance(node, AGGREGATES)
+    return isinstance(node, AGGREGATES) or _is_named(node)
+
+
+def _is_named(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and called_name(node) in NAMED_AGGREGATES
 
 
 def compile_aggregate(node: exp.Expr, scope: Scope, locate: Locate) -> AggregateCall:
     """The call, or a SqlError at its place."""
     compiler = Compiler(scope, locate, RULES)
     condition = None
+    nulls: Nulls = ""
     call = node
-    if isinstance(node, exp.Filter):
-        call = node.this
-        condition = compiler.condition(node.expression.this, "The condition of FILTER")
+    while isinstance(call, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
+        if isinstance(call, exp.Filter):
+            condition = compiler.condition(call.expression.this, "The condition of FILTER")
+        else:
+            nulls = "IGNORE" if isinstance(call, exp.IgnoreNulls) else "RESPECT"
+        call = call.this
+    compiled = _compile(compiler, call, nulls)
+    if condition is None:
+        return compiled
+    return replace(compiled, filter=condition, text=f"{compiled.text} FILTER (WHERE {condition.text})")
+
+
+def _compile(compiler: Compiler, call: exp.Expr, nulls: Nulls) -> AggregateCall:
+    if isinstance(call, exp.Anonymous) and _is_named(call):
+        return compile_named(compiler, call, called_name(call), nulls)
     if not isinstance(call, AGGREGATES):
-        return _refuse(compiler, call)
+        return _refuse(compiler, call, nulls)
     function = str(call.sql_name())
+    if nulls:
+        raise compiler.error(call, f"{function} with {nulls} NULLS is not supported")
     argument, distinct = _argument(compiler, call, function)
     sql_type = compiler.attempt(call, lambda: _result(function, argument, distinct))
     inside = "*" if argument is None else ("DISTINCT " if distinct else "") + argument.text
-    where = f" FILTER (WHERE {condition.text})" if condition is not None else ""
-    return AggregateCall(function, argument, distinct, condition, sql_type, f"{function}({inside}){where}")
+    return AggregateCall(function, argument, distinct, None, sql_type, f"{function}({inside})")
 
 
-def _refuse(compiler: Compiler, node: exp.Expr) -> AggregateCall:
-    if isinstance(node, exp.Window):
-        raise compiler.error(node, "A function with OVER is not supported here")
+def _refuse(compiler: Compiler, node: exp.Expr, nulls: Nulls) -> AggregateCall:
+    if isinstance(node, exp.WithinGroup):
+        if isinstance(node.this, exp.Anonymous) and not _is_named(node.this):
+            compiler.compile(node.this)  # a function that is not supported itself is named first
+        hint = "LISTAGG concatenates in the order in which rows come."
+        raise compiler.error(node, "WITHIN GROUP is not supported", hint=hint)
     if isinstance(node, exp.Anonymous):
         compiler.compile(node)
-        raise compiler.error(node, f"{str(node.this).upper()} is not an aggregate and takes no FILTER")
+        if nulls:
+            raise compiler.error(node, f"{nulls} NULLS is not supported")
+        raise compiler.error(node, f"{called_name(node)} is not an aggregate and takes no FILTER")
     raise compiler.error(
-        node, f"{str(node.key).upper()} is not supported", hint="Aggregates: COUNT, SUM, AVG, MIN, MAX."
+        node, f"{str(node.key).upper()} is not supported", hint="docs/functions.md lists all aggregates."
     )
 
 
@@ -78,9 +99,9 @@ def _argument(compiler: Compiler, call: exp.Expr, function: str) -> tuple[Expr |
 
 def _result(function: str, argument: Expr | None, distinct: bool) -> SqlType:
     if function == "COUNT":
-        if distinct and argument is not None and _has_map(argument.type):
+        if distinct and argument is not None and has_map(argument.type):
             raise Refused(f"COUNT(DISTINCT …) cannot compare values of type {argument.type.as_nullable()}")
-        return BIGINT.as_nullable(False)
+        return BIGINT.not_null()
     assert argument is not None
     kind = argument.type.as_nullable()
     if function in {"MIN", "MAX"}:
@@ -92,9 +113,4 @@ def _result(function: str, argument: Expr | None, distinct: bool) -> SqlType:
     if kind.name != "DECIMAL":
         return kind
     assert kind.scale is not None
-    return decimal(MAX_PRECISION, max(kind.scale, _LEAST_SCALE) if function == "AVG" else kind.scale)
-
-
-def _has_map(kind: SqlType) -> bool:
-    parts = (*(field.type for field in kind.fields), *(part for part in (kind.key, kind.element) if part is not None))
-    return kind.name in {"MAP", "MULTISET"} or any(_has_map(part) for part in parts)
+    return decimal(MAX_PRECISION, max(kind.scale, LEAST_SCALE) if function == "AVG" else kind.scale)

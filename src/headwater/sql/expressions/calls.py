@@ -8,35 +8,44 @@ from difflib import get_close_matches
 from sqlglot import exp
 
 from headwater.errors import SqlError
-from headwater.plan.expression import Expr
-from headwater.sql.dialect import to_type
 from headwater.sql.expressions.compiler import Compiler, Rules
 from headwater.sql.expressions.operators import arithmetic
 from headwater.sql.functions import REGISTRY
-from headwater.sql.functions.forms import FORMS
 from headwater.sql.functions.json import JSON_FUNCTIONS, JSON_MAKERS, Clauses
 from headwater.sql.functions.spark_sql import Refused
+from headwater.sql.functions.special_calls import SPECIAL_CALLS
 from headwater.sql.functions.time_units import extract, round_to, timestamp_add, timestamp_diff
+from headwater.sql.trees import to_type
+from headwater.sql.typed import OWN_WATERMARK, Expr
+from headwater.sql.types import TIMESTAMPS, SqlType
+from headwater.sql.user_calls import ScalarCall, TableCall, function_of
 
-__all__ = ["AGGREGATES", "CALLS"]
+__all__ = ["AGGREGATES", "CALLS", "NAMED_AGGREGATES", "called_name", "json_clauses"]
 
 AGGREGATES = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 _RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank)
-_OTHER_AGGREGATES = frozenset(
+NAMED_AGGREGATES = frozenset(
     {
-        *("COLLECT", "ARRAY_AGG", "LISTAGG", "JSON_OBJECTAGG", "JSON_ARRAYAGG", "APPROX_COUNT_DISTINCT", "PERCENTILE"),
-        *("STDDEV", "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VAR_POP", "VAR_SAMP", "FIRST_VALUE", "LAST_VALUE"),
-        *("LAG", "LEAD", "NTILE", "CUME_DIST", "PERCENT_RANK"),
+        *("FIRST_VALUE", "LAST_VALUE", "LISTAGG", "ARRAY_AGG", "COLLECT", "JSON_ARRAYAGG", "JSON_OBJECTAGG"),
+        *("STDDEV", "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VAR_POP", "VAR_SAMP", "APPROX_COUNT_DISTINCT"),
     }
 )
+"""Aggregates whose calls are plain function calls in the tree."""
+_OVER_ONLY = frozenset({"LAG", "LEAD", "NTILE", "CUME_DIST", "PERCENT_RANK", "PERCENTILE"})
 _TRIMS = {"BOTH": "TRIM", "LEADING": "LTRIM", "TRAILING": "RTRIM"}
 
 
+def called_name(node: exp.Anonymous) -> str:
+    return str(node.this.name if isinstance(node.this, exp.Identifier) else node.this).upper()
+
+
 def _call(compiler: Compiler, node: exp.Anonymous) -> Expr:
-    name = str(node.this.name if isinstance(node.this, exp.Identifier) else node.this).upper()
+    name = called_name(node)
     special = _SPECIAL.get(name)
     if special is not None:
         return special(compiler, node)
+    if name in NAMED_AGGREGATES:
+        return _aggregate_here(compiler, node)
     if name not in REGISTRY.functions:
         raise _unknown(compiler, node, name)
     arguments = _arguments(compiler, name, node.expressions)
@@ -53,11 +62,23 @@ def _arguments(compiler: Compiler, name: str, nodes: Sequence[exp.Expr]) -> list
 
 
 def _unknown(compiler: Compiler, node: exp.Expr, name: str) -> SqlError:
-    if name in _OTHER_AGGREGATES:
-        return compiler.error(node, f"{name} is not supported", hint="Supported aggregates: COUNT, SUM, AVG, MIN, MAX.")
-    close = get_close_matches(name, [*REGISTRY.functions, *FORMS], n=1, cutoff=0.6)
+    if name in _OVER_ONLY:
+        return compiler.error(node, f"{name} is not supported", hint="docs/functions.md lists all aggregates.")
+    close = get_close_matches(name, [*REGISTRY.functions, *SPECIAL_CALLS], n=1, cutoff=0.6)
     hint = f"Did you mean {close[0]}?" if close else "docs/functions.md lists all functions."
     return compiler.error(node, f"Unknown function {name}", hint=hint)
+
+
+def _user_call(compiler: Compiler, node: ScalarCall) -> Expr:
+    function = function_of(node)
+    arguments = _arguments(compiler, function.name, node.expressions)
+    return compiler.attempt(node, lambda: function.call(arguments), node.expressions)
+
+
+def _table_here(compiler: Compiler, node: TableCall) -> Expr:
+    name = function_of(node).name
+    hint = f"It stands in FROM: CROSS JOIN LATERAL TABLE({name}(…)) AS t."
+    raise compiler.error(node, f"{name} is a table function", hint=hint)
 
 
 def _modulo(compiler: Compiler, node: exp.Anonymous) -> Expr:
@@ -80,11 +101,16 @@ def _with_unit(rule: Callable[[str, Expr, Expr], Expr]) -> Callable[[Compiler, e
 
 def _json(compiler: Compiler, node: exp.Anonymous) -> Expr:
     name = str(node.this).upper()
+    plain, arguments, clauses = json_clauses(compiler, node)
+    return compiler.attempt(node, lambda: JSON_FUNCTIONS[name](arguments, clauses), plain)
+
+
+def json_clauses(compiler: Compiler, node: exp.Anonymous) -> tuple[list[exp.Expr], list[Expr], Clauses]:
+    """The arguments of a call, as written and compiled, and its clauses."""
     plain = [argument for argument in node.expressions if not isinstance(argument, exp.Kwarg)]
     arguments = compiler.compile_all(plain)
     raw = frozenset(index for index, argument in enumerate(plain) if _makes_json(argument))
-    clauses = _clauses(compiler, [a for a in node.expressions if isinstance(a, exp.Kwarg)], raw)
-    return compiler.attempt(node, lambda: JSON_FUNCTIONS[name](arguments, clauses), plain)
+    return plain, arguments, _clauses(compiler, [a for a in node.expressions if isinstance(a, exp.Kwarg)], raw)
 
 
 def _makes_json(node: exp.Expr) -> bool:
@@ -126,7 +152,8 @@ def _round(compiler: Compiler, node: exp.Ceil | exp.Floor) -> Expr:
 
 
 def _aggregate_here(compiler: Compiler, node: exp.Expr) -> Expr:
-    name = str(node.sql_name() if isinstance(node, exp.Func) else "FILTER")
+    named = called_name(node) if isinstance(node, exp.Anonymous) else ""
+    name = named or str(node.sql_name() if isinstance(node, exp.Func) else "FILTER")
     hint = "An aggregate may stand in SELECT and HAVING, and not inside another one."
     raise compiler.error(node, f"{name} is not allowed here", hint=hint)
 
@@ -143,7 +170,22 @@ def _query_here(compiler: Compiler, node: exp.Expr) -> Expr:
     raise compiler.error(node, "A query inside an expression is not supported", hint="Join the tables instead.")
 
 
+def _current_watermark(compiler: Compiler, node: exp.Anonymous) -> Expr:
+    """The column beside the row that holds it. Whether the argument is a time attribute is checked by the planner."""
+    if len(node.expressions) != 1:
+        raise Refused("CURRENT_WATERMARK takes the column of an event time")
+    (time,) = _arguments(compiler, "CURRENT_WATERMARK", node.expressions)
+    if time.column is None or time.type.name not in TIMESTAMPS:
+        raise Refused("CURRENT_WATERMARK takes the column of an event time", argument=0)
+    sql = f"`{OWN_WATERMARK}`"
+    if time.type.name == "TIMESTAMP_LTZ":  # watermarks have no zone: they are what a clock in UTC shows
+        sql = f"CAST(CAST({sql} AS STRING) || 'Z' AS TIMESTAMP)"
+    kind = SqlType(time.type.name, precision=3)
+    return Expr(sql, kind, time.refs, f"CURRENT_WATERMARK({time.text})")
+
+
 _SPECIAL: dict[str, Callable[[Compiler, exp.Anonymous], Expr]] = {
+    "CURRENT_WATERMARK": _current_watermark,
     "MOD": _modulo,
     "TIMESTAMPADD": _with_unit(timestamp_add),
     "TIMESTAMPDIFF": _with_unit(timestamp_diff),
@@ -151,6 +193,8 @@ _SPECIAL: dict[str, Callable[[Compiler, exp.Anonymous], Expr]] = {
 }
 CALLS: Rules = {
     exp.Anonymous: _call,
+    ScalarCall: _user_call,
+    TableCall: _table_here,
     exp.Trim: _trim,
     exp.Extract: _extract,
     exp.Ceil: _round,

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 from sqlglot import exp
 
 from headwater.errors import Position, SqlError
-from headwater.plan.expression import Expr
 from headwater.sql.expressions.scope import Scope
 from headwater.sql.functions.casts import convert
 from headwater.sql.functions.spark_sql import Refused
+from headwater.sql.typed import Expr
 from headwater.sql.types import BOOLEAN
 
 __all__ = ["Compiler", "Locate", "Rule", "Rules"]

@@ -6,12 +6,14 @@ import re
 
 from sqlglot import exp
 
-from headwater.plan.expression import Expr
 from headwater.sql import types as t
-from headwater.sql.dialect import interval_amount
 from headwater.sql.expressions.compiler import Compiler, Rules
-from headwater.sql.functions.spark_sql import Refused, quoted_text
+from headwater.sql.flink_text import flink_string
+from headwater.sql.functions.spark_sql import Refused
 from headwater.sql.functions.type_rules import MAX_PRECISION
+from headwater.sql.intervals import interval_amount
+from headwater.sql.spark_text import string_literal
+from headwater.sql.typed import Expr
 from headwater.sql.types import SqlType
 
 __all__ = ["LITERALS", "number", "typed_literal"]
@@ -23,13 +25,13 @@ _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}")
 
 
 def constant(sql: str, sql_type: SqlType, text: str, literal: str | int | None = None) -> Expr:
-    return Expr(sql, sql_type.as_nullable(False), frozenset(), text, literal=literal)
+    return Expr(sql, sql_type.not_null(), frozenset(), text, literal=literal)
 
 
 def _literal(_: Compiler, node: exp.Literal) -> Expr:
     if node.is_string:
         value = str(node.this)
-        return constant(quoted_text(value), t.STRING, "'" + value.replace("'", "''") + "'", value)
+        return constant(string_literal(value), t.STRING, flink_string(value), value)
     return number(str(node.this))
 
 
@@ -94,7 +96,7 @@ def _interval(_: Compiler, node: exp.Interval) -> Expr:
 
 
 def typed_literal(text: str, target: SqlType) -> Expr | None:
-    """`DATE '…'`, `TIME '…'` and `TIMESTAMP '…'`, which arrive as a CAST of a text; None if it is not of that form."""
+    """`DATE '…'`, `TIME '…'` and `TIMESTAMP '…'`, which are CASTs of a string; None if it is not of that form."""
     shown = f"{target.name} '{text}'"
     if target.name == "DATE" and _DATE.fullmatch(text):
         return constant(f"CAST('{text}' AS DATE)", target, shown)

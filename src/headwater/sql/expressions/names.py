@@ -2,19 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
 from sqlglot import exp
 
-from headwater.plan.expression import Expr
-from headwater.sql.dialect import name_path
-from headwater.sql.expressions.compiler import Compiler, Rules
+from headwater.sql.expressions.compiler import Compiler, Locate, Rules
+from headwater.sql.expressions.scope import Scope, ScopeColumn
 from headwater.sql.functions.casts import convert
-from headwater.sql.functions.spark_sql import Refused, column, combine, quoted_name, quoted_text
+from headwater.sql.functions.spark_sql import Refused, column, combine
 from headwater.sql.functions.type_rules import common_type, common_type_of
+from headwater.sql.spark_text import quote_name, string_literal
+from headwater.sql.trees import name_path
+from headwater.sql.typed import Expr
 from headwater.sql.types import Field, SqlType
 
-__all__ = ["NAMES"]
+__all__ = ["NAMES", "bind", "bound_column", "bound_to", "name_nodes", "rebound"]
+
+_BOUND = "bound"
+
+
+def bind(tree: exp.Expr, scope: Scope, locate: Locate) -> exp.Expr:
+    """A copy whose names are resolved in `scope`: it means the same wherever these columns are in scope."""
+    copy = tree.copy()
+    for node in name_nodes(copy):
+        if _BOUND not in node.meta:
+            found, fields = scope.resolve_path([part.name for part in name_path(node)], locate(node))
+            node.meta[_BOUND] = (found.column, tuple(fields))
+    return copy
+
+
+def bound_column(found: ScopeColumn, at: exp.Expr) -> exp.Column:
+    """A column that is resolved already, shown at the place of another tree."""
+    node = exp.column(exp.to_identifier(found.name, quoted=True), found.qualifier or None)
+    node.meta.update({k: v for k, v in at.meta.items() if k in ("start", "end")})
+    node.meta[_BOUND] = (found.column, ())
+    return node
+
+
+def rebound(tree: exp.Expr, columns: Mapping[str, str]) -> exp.Expr:
+    """The same over other columns, by the names they had."""
+    copy = tree.copy()
+    for node in name_nodes(copy):
+        if _BOUND in node.meta:
+            found, fields = node.meta[_BOUND]
+            node.meta[_BOUND] = (columns[found], fields)
+    return copy
+
+
+def bound_to(node: exp.Expr) -> str:
+    """The column that a name is resolved to; empty if it is not."""
+    bound = node.meta.get(_BOUND)
+    return str(bound[0]) if bound is not None else ""
+
+
+def name_nodes(tree: exp.Expr) -> Iterator[exp.Expr]:
+    """The names of columns in a tree, as whole paths; not those in queries inside of it."""
+    if isinstance(tree, exp.Query):
+        return
+    if _is_path(tree):
+        yield tree
+        return
+    for child in tree.iter_expressions():
+        yield from name_nodes(child)
 
 
 def _column(compiler: Compiler, node: exp.Column | exp.Dot) -> Expr:
@@ -22,9 +72,13 @@ def _column(compiler: Compiler, node: exp.Column | exp.Dot) -> Expr:
         return field_of(compiler.compile(node.this), node.expression.name)
     if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
         raise compiler.error(node, "A star cannot be part of an expression")
-    parts = [part.name for part in name_path(node)]
-    found, fields = compiler.scope.resolve_path(parts, compiler.locate(node))
-    value = column(found.column, found.type, found.name)
+    bound = node.meta.get(_BOUND)
+    if bound is not None:
+        found, fields = compiler.scope.at(bound[0]), bound[1]
+    else:
+        parts = [part.name for part in name_path(node)]
+        found, fields = compiler.scope.resolve_path(parts, compiler.locate(node))
+    value = column(found.column, found.type, found.shown)
     for name in fields:
         value = field_of(value, name)
     return value
@@ -41,7 +95,7 @@ def field_of(value: Expr, name: str) -> Expr:
     for field in value.type.fields:
         if field.name == name:
             sql_type = field.type.as_nullable(field.type.nullable or value.type.nullable)
-            return combine([value], f"({value.sql}).{quoted_name(name)}", sql_type, f"{value.text}.{name}")
+            return combine([value], f"({value.sql}).{quote_name(name)}", sql_type, f"{value.text}.{name}")
     names = [field.name for field in value.type.fields]
     close = get_close_matches(name, names, n=1)
     hint = f"Did you mean '{close[0]}'?" if close else ""
@@ -124,7 +178,7 @@ def _row(compiler: Compiler, node: exp.Struct | exp.Tuple) -> Expr:
     if untyped is not None:
         raise Refused("NULL in a ROW needs a type", hint="Write CAST(NULL AS INT), for example.")
     fields = tuple(Field(f"EXPR${index}", item.type) for index, item in enumerate(items))
-    pairs = ", ".join(f"{quoted_text(f.name)}, {item.sql}" for f, item in zip(fields, items, strict=True))
+    pairs = ", ".join(f"{string_literal(f.name)}, {item.sql}" for f, item in zip(fields, items, strict=True))
     text = f"ROW({', '.join(item.text for item in items)})"
     return combine(items, f"named_struct({pairs})", SqlType("ROW", fields=fields, nullable=False), text)
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from headwater.plan.expression import Expr
 from headwater.sql.expressions.compiler import Compiler, Rules
 from headwater.sql.expressions.literals import number
 from headwater.sql.functions.casts import convert
-from headwater.sql.functions.moments import as_utc, at_utc, micros_of
 from headwater.sql.functions.spark_sql import Refused, combine, evaluated_once
+from headwater.sql.functions.time_arithmetic import as_utc, at_utc, micros_of
 from headwater.sql.functions.type_rules import arithmetic_type, as_decimal, is_fraction, is_interval, is_temporal
+from headwater.sql.typed import Expr
 from headwater.sql.types import DOUBLE, STRING, SqlType
 
 __all__ = ["OPERATORS", "arithmetic"]
@@ -49,7 +49,7 @@ def _not_numbers(sign: str, left: Expr, right: Expr) -> Refused:
     kinds = f"{left.type.as_nullable()} {sign} {right.type.as_nullable()}"
     hint = ""
     if left.type.is_string or right.type.is_string:
-        hint = "Join texts with ||." if sign == "+" else "CAST the text to a number."
+        hint = "Join strings with ||." if sign == "+" else "CAST the string to a number."
     elif is_temporal(left.type) and is_temporal(right.type):
         hint = "TIMESTAMPDIFF(SECOND, a, b) gives the time between two values."
     elif is_temporal(left.type) and right.type.is_numeric:
@@ -141,7 +141,7 @@ def _concatenate(compiler: Compiler, node: exp.DPipe) -> Expr:
     for part_node, part in zip(nodes, parts, strict=True):
         if not part.type.is_string and part.type.name != "NULL":
             hint = f"Write CAST({part.text} AS STRING)."
-            raise compiler.error(part_node, f"|| joins texts, not {part.type.as_nullable()}", hint=hint)
+            raise compiler.error(part_node, f"|| joins strings, not {part.type.as_nullable()}", hint=hint)
     values = [convert(part, STRING) for part in parts]
     sql_type = STRING.as_nullable(any(value.type.nullable for value in values))
     sql = f"concat({', '.join(value.sql for value in values)})"

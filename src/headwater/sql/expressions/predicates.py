@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from headwater.plan.expression import Expr
 from headwater.sql.expressions.compiler import Compiler, Rules
 from headwater.sql.functions.casts import convert
 from headwater.sql.functions.comparisons import compare, meeting_type
 from headwater.sql.functions.json import is_json
 from headwater.sql.functions.similar import similar_to_regex
-from headwater.sql.functions.spark_sql import Refused, combine, evaluated_once, quoted_text
+from headwater.sql.functions.spark_sql import Refused, combine, evaluated_once
+from headwater.sql.spark_text import string_literal
+from headwater.sql.typed import Expr, Predicate
 from headwater.sql.types import BOOLEAN, STRING
 
 __all__ = ["PREDICATES"]
@@ -45,7 +46,8 @@ def _connect(compiler: Compiler, node: exp.Connector) -> Expr:
     parts = [compiler.condition(part, f"Each side of {word}") for part in node.flatten()]
     sql = f"({f' {word} '.join(part.sql for part in parts)})"
     sql_type = BOOLEAN.as_nullable(any(part.type.nullable for part in parts))
-    return combine(parts, sql, sql_type, f"({f' {word} '.join(part.text for part in parts)})")
+    whole = _logic(word, parts, combine(parts, sql, sql_type, f"({f' {word} '.join(part.text for part in parts)})"))
+    return replace(whole, conjuncts=tuple(parts)) if word == "AND" else whole
 
 
 def _not(compiler: Compiler, node: exp.Not) -> Expr:
@@ -54,18 +56,28 @@ def _not(compiler: Compiler, node: exp.Not) -> Expr:
     for word in ("IS", "IN", "LIKE", "BETWEEN", "SIMILAR TO"):
         if isinstance(node.this, _NEGATED.get(word, ())):
             text = value.text.replace(f" {word} ", f" {'IS NOT' if word == 'IS' else f'NOT {word}'} ", 1)
-    return combine([value], f"(NOT {value.sql})", value.type, text)
+    return _logic("NOT", [value], combine([value], f"(NOT {value.sql})", value.type, text))
+
+
+def _logic(operator: str, parts: Sequence[Expr], whole: Expr) -> Expr:
+    """`whole`, as data too if all of its parts are."""
+    operands = [part.as_predicate for part in parts]
+    known = tuple(operand for operand in operands if operand is not None)
+    return (
+        replace(whole, predicate=Predicate(whole.sql, operator, operands=known)) if len(known) == len(parts) else whole
+    )
 
 
 def _is(compiler: Compiler, node: exp.Is) -> Expr:
     value, what = compiler.compile(node.this), node.expression
-    never_null = BOOLEAN.as_nullable(False)
+    never_null = BOOLEAN.not_null()
     if isinstance(what, exp.JSON):
         if not value.type.is_string and value.type.name != "NULL":
-            raise Refused(f"IS JSON asks about a text, not {value.type.as_nullable()}")
+            raise Refused(f"IS JSON asks about a string, not {value.type.as_nullable()}")
         return is_json(convert(value, STRING), str(what.this))
     if isinstance(what, exp.Null):
-        return combine([value], f"({value.sql} IS NULL)", never_null, f"{value.text} IS NULL")
+        absent = combine([value], f"({value.sql} IS NULL)", never_null, f"{value.text} IS NULL")
+        return replace(absent, predicate=Predicate(absent.sql, "IS NULL", value.column)) if value.column else absent
     word = "TRUE" if what.this else "FALSE"
     value = compiler.condition(node.this, f"What is before IS {word}")
     return combine([value], f"({value.sql} IS {word})", never_null, f"{value.text} IS {word}")
@@ -106,7 +118,9 @@ def _like(compiler: Compiler, node: exp.Like | exp.SimilarTo, escape: str = "") 
     word = "LIKE" if isinstance(node, exp.Like) else "SIMILAR TO"
     for part in parts:
         if not part.type.is_string and part.type.name != "NULL":
-            raise Refused(f"{word} compares texts, not {part.type.as_nullable()}", hint=f"CAST({part.text} AS STRING).")
+            raise Refused(
+                f"{word} compares strings, not {part.type.as_nullable()}", hint=f"CAST({part.text} AS STRING)."
+            )
     value, pattern = (convert(part, STRING) for part in parts)
     rule = _like_sql if word == "LIKE" else _similar_sql
     sql = f"({value.sql} {rule(pattern, escape)})"
@@ -119,10 +133,10 @@ def _like_sql(pattern: Expr, escape: str) -> str:
     """Flink has no escape character unless one is named; Spark's is then a backslash, which is doubled."""
     if escape:
         _check_escapes(pattern.literal, escape)
-        return f"LIKE {pattern.sql} ESCAPE {quoted_text(escape)}"
+        return f"LIKE {pattern.sql} ESCAPE {string_literal(escape)}"
     if isinstance(pattern.literal, str):
-        return f"LIKE {quoted_text(pattern.literal.replace(chr(92), chr(92) * 2))}"
-    return f"LIKE replace({pattern.sql}, {quoted_text(chr(92))}, {quoted_text(chr(92) * 2)})"
+        return f"LIKE {string_literal(pattern.literal.replace(chr(92), chr(92) * 2))}"
+    return f"LIKE replace({pattern.sql}, {string_literal(chr(92))}, {string_literal(chr(92) * 2)})"
 
 
 def _check_escapes(pattern: str | int | None, escape: str) -> None:
@@ -138,8 +152,10 @@ def _similar_sql(pattern: Expr, escape: str) -> str:
     if escape:
         raise Refused("SIMILAR TO … ESCAPE is not supported")
     if not isinstance(pattern.literal, str):
-        raise Refused("The pattern of SIMILAR TO must be a literal", hint="REGEXP(text, expression) takes any pattern.")
-    return f"RLIKE {quoted_text(similar_to_regex(pattern.literal))}"
+        raise Refused(
+            "The pattern of SIMILAR TO must be a literal", hint="REGEXP(string, expression) takes any pattern."
+        )
+    return f"RLIKE {string_literal(similar_to_regex(pattern.literal))}"
 
 
 def _escape(compiler: Compiler, node: exp.Escape) -> Expr:

@@ -16,19 +16,28 @@ _MOST_SHOWN = 12
 
 @dataclass(frozen=True)
 class ScopeColumn:
-    """`qualifier.name` in the query is the input's column `column`."""
+    """`qualifier.name` in the query is the input's column `column`. Where USING has `merged` it with another, it has to
+    be named with its qualifier."""
 
     qualifier: str
     name: str
     column: str
     type: SqlType
+    merged: bool = False
+
+    @property
+    def shown(self) -> str:
+        """Its name, with the number that tells it apart in a plan from one of another table."""
+        return self.column if self.column.removeprefix(self.name).isdigit() else self.name
 
 
 @dataclass(frozen=True)
 class Scope:
-    """Names are compared as they are written, as in Flink."""
+    """Names are compared as they are written, as in Flink. A name that is not here may be one of the query around this
+    one, whose scope is `outer`."""
 
     columns: tuple[ScopeColumn, ...]
+    outer: Scope | None = None
 
     def resolve(self, name: str, qualifier: str | None = None, position: Position | None = None) -> ScopeColumn:
         """The one column of that name, or a SqlError."""
@@ -46,13 +55,25 @@ class Scope:
         return found[0]
 
     def find(self, name: str, qualifier: str | None = None) -> list[ScopeColumn]:
-        return [c for c in self.columns if c.name == name and qualifier in (None, c.qualifier)]
+        if qualifier is None:
+            return [c for c in self.columns if c.name == name and not c.merged]
+        return [c for c in self.columns if c.name == name and c.qualifier == qualifier]
+
+    def at(self, column: str) -> ScopeColumn:
+        """The one whose values are in that column of the input."""
+        return next(c for c in self.columns if c.column == column)
+
+    def knows(self, parts: Sequence[str]) -> bool:
+        """Whether `a.b.c` begins with a column of this scope."""
+        return bool(self.find(parts[0]) or (len(parts) > 1 and self.find(parts[1], parts[0])))
 
     def resolve_path(self, parts: Sequence[str], position: Position | None = None) -> tuple[ScopeColumn, Sequence[str]]:
         """The column that `a.b.c` begins with, and the fields behind it.
 
         `a` is a table of FROM if it has a column `b`, else a column.
         """
+        if self.outer is not None and not self.knows(parts) and self.outer.knows(parts):
+            return self.outer.resolve_path(parts, position)
         if len(parts) > 1 and self.find(parts[1], parts[0]):
             return self.resolve(parts[1], parts[0], position), parts[2:]
         if len(parts) == 1 or self.find(parts[0]):

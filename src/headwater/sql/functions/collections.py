@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.plan.expression import Expr
 from headwater.sql.functions.registry import fn
 from headwater.sql.functions.spark_sql import Refused, lambda_name
+from headwater.sql.typed import Expr
 from headwater.sql.types import Field, SqlType
 
 __all__ = ["COLLECTIONS"]
@@ -98,7 +98,7 @@ COLLECTIONS = (
     fn(
         "ARRAY_JOIN(ARRAY<STRING>, STRING [, STRING]) -> STRING",
         _join,
-        "The elements joined by a separator; NULLs are skipped or replaced by a text",
+        "The elements joined by a separator; NULLs are skipped or replaced by a string",
     ),
     fn("MAP_KEYS(MAP<K, V>) -> ARRAY<K>", "map_keys({0})", "The keys"),
     fn("MAP_VALUES(MAP<K, V>) -> ARRAY<V>", "map_values({0})", "The values"),

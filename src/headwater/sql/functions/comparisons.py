@@ -1,23 +1,26 @@
 """Which values may be compared, and as what.
 
-Numbers meet in the wider type (FLOAT, DOUBLE and a mix of them with exact numbers: DOUBLE); a text meets a DATE, a TIME
-or a TIMESTAMP as that type; a TIMESTAMP meets a TIMESTAMP_LTZ as an instant in the session's time zone. A text and a
-number do not meet: Flink refuses = and <> between them, and here the other comparisons are refused as well.
+Numbers meet in the wider type (FLOAT, DOUBLE and a mix of them with exact numbers: DOUBLE); a string meets a DATE, a
+TIME or a TIMESTAMP as that type; a TIMESTAMP meets a TIMESTAMP_LTZ as an instant in the session's time zone. A string
+and a number meet only in <, <=, > and >=, as a number that holds a BIGINT: Flink refuses = and <> between them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 
-from headwater.plan.expression import Expr
 from headwater.sql.functions.casts import convert
 from headwater.sql.functions.spark_sql import Refused, combine
 from headwater.sql.functions.type_rules import common_type, is_fraction, is_temporal
-from headwater.sql.types import BOOLEAN, DOUBLE, SqlType, timestamp_ltz
+from headwater.sql.typed import Expr, Predicate
+from headwater.sql.types import BIGINT, BOOLEAN, DOUBLE, SqlType, timestamp_ltz
 
 __all__ = ["compare", "meeting_type"]
 
+_ORDERED = frozenset({"<", "<=", ">", ">="})
+_TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _FINEST = {"TIME": 3, "TIMESTAMP": 6, "TIMESTAMP_LTZ": 6}
 
 
@@ -28,7 +31,20 @@ def compare(sign: str, left: Expr, right: Expr) -> Expr:
     nullable = sign != "<=>" and (left.type.nullable or right.type.nullable)
     sql = f"({_comparable(a)} {sign} {_comparable(b)})"
     shown = "IS NOT DISTINCT FROM" if sign == "<=>" else sign
-    return combine([left, right], sql, BOOLEAN.as_nullable(nullable), f"({left.text} {shown} {right.text})")
+    compared = combine([left, right], sql, BOOLEAN.as_nullable(nullable), f"({left.text} {shown} {right.text})")
+    converted = a.sql != left.sql or b.sql != right.sql
+    return replace(compared, predicate=_predicate(sql, sign, left, right, converted=converted))
+
+
+def _predicate(sql: str, sign: str, left: Expr, right: Expr, *, converted: bool) -> Predicate | None:
+    """Whole numbers compare alike in any width; strings byte by byte, if nothing was done to them."""
+    if left.column is None:
+        left, right, sign = right, left, _TURNED.get(sign, sign)
+    if left.column is None or right.literal is None or sign not in _TURNED:
+        return None
+    integers = left.type.is_integer and right.type.is_integer
+    strings = left.type.is_string and right.type.is_string and not converted
+    return Predicate(sql, sign, left.column, right.literal) if integers or strings else None
 
 
 def _comparable(value: Expr) -> str:
@@ -39,13 +55,14 @@ def _comparable(value: Expr) -> str:
 def meeting_type(values: Sequence[Expr], sign: str = "=") -> SqlType:
     """The type as which all these values are compared."""
     kinds = [value.type for value in values]
-    found = reduce(lambda a, b: None if a is None else _meet(a, b), kinds[1:], _first(kinds[0]))
+    meet = _meet_in_order if sign in _ORDERED else _meet
+    found = reduce(lambda a, b: None if a is None else meet(a, b), kinds[1:], _first(kinds[0]))
     if found is None:
         shown = " with ".join(dict.fromkeys(str(kind.as_nullable()) for kind in kinds))
         strings = any(kind.is_string for kind in kinds) and any(kind.is_numeric for kind in kinds)
-        hint = "CAST the text to a number, or write the number without quotes." if strings else "CAST one of them."
+        hint = "CAST the string to a number, or write the number without quotes." if strings else "CAST one of them."
         raise Refused(f"{shown} cannot be compared", hint=hint)
-    if sign in {"<", "<=", ">", ">="} and _has(found, {"MAP", "MULTISET", "ROW"}):
+    if sign in _ORDERED and _has(found, {"MAP", "MULTISET", "ROW"}):
         raise Refused(f"Values of type {found.as_nullable()} have no order", hint="Compare their parts.")
     nested_map = (found.name != "MAP" and _has(found, {"MAP"})) or found.name == "MULTISET"
     if nested_map or (found.element is not None and found.name == "MAP" and _has(found.element, {"MAP"})):
@@ -55,6 +72,13 @@ def meeting_type(values: Sequence[Expr], sign: str = "=") -> SqlType:
 
 def _first(kind: SqlType) -> SqlType | None:
     return kind
+
+
+def _meet_in_order(a: SqlType, b: SqlType) -> SqlType | None:
+    for number, other in ((a, b), (b, a)):
+        if number.is_numeric and other.is_string:
+            return common_type(number, BIGINT)
+    return _meet(a, b)
 
 
 def _meet(a: SqlType, b: SqlType) -> SqlType | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.plan.expression import Expr
 from headwater.sql.functions.comparisons import compare
 from headwater.sql.functions.registry import Render, fn
-from headwater.sql.functions.spark_sql import quoted_text
 from headwater.sql.functions.type_rules import common_type_of
+from headwater.sql.spark_text import string_literal
+from headwater.sql.typed import Expr
 from headwater.sql.types import SqlType
 
 __all__ = ["CONDITIONALS"]
@@ -50,5 +50,5 @@ CONDITIONALS = (
     ),
     fn("GREATEST(T…) -> T", _extreme("greatest"), "The greatest value; NULL if one is NULL"),
     fn("LEAST(T…) -> T", _extreme("least"), "The least value; NULL if one is NULL"),
-    fn("TYPEOF(ANY) -> STRING!", lambda a: quoted_text(str(a[0].type)), "The type, as in CREATE TABLE"),
+    fn("TYPEOF(ANY) -> STRING!", lambda a: string_literal(str(a[0].type)), "The type, as in CREATE TABLE"),
 )

@@ -1,6 +1,6 @@
 """The SQL/JSON functions. Their clauses arrive as `Clauses`; everything else about them is here.
 
-A document is read with get_json_object, which is quick; only where its answer is ambiguous (a text that looks like an
+A document is read with get_json_object, which is quick; only where its answer is ambiguous (a string that looks like an
 object) the document is parsed as a VARIANT. As in Flink, a path without a mode is strict; where nothing is found, or
 not the right kind of value, or the document is none, ON ERROR says what happens in strict mode and ON EMPTY in lax.
 Differences from Flink: a value that is not of the type after RETURNING is treated in the same way (Flink fails), and a
@@ -13,15 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from json import dumps
 
-from headwater.plan.expression import Expr
 from headwater.sql.functions.casts import cast
 from headwater.sql.functions.json_path import JsonPath, parse_path
-from headwater.sql.functions.json_text import json_text
-from headwater.sql.functions.spark_sql import Refused, combine, evaluated_once, quoted_text
+from headwater.sql.functions.json_values import json_value
+from headwater.sql.functions.spark_sql import Refused, combine, evaluated_once
 from headwater.sql.functions.type_rules import common_type
-from headwater.sql.types import BOOLEAN, STRING, SqlType
+from headwater.sql.spark_text import string_literal
+from headwater.sql.typed import Expr
+from headwater.sql.types import BOOLEAN, STRING, Field, SqlType
 
-__all__ = ["JSON_FUNCTIONS", "JSON_MAKERS", "Clauses", "is_json"]
+__all__ = ["JSON_FUNCTIONS", "JSON_MAKERS", "Clauses", "aggregated_array", "aggregated_object", "is_json"]
 
 _RETURNING = ("STRING", "BOOLEAN", "INT", "BIGINT", "DOUBLE")
 _ERROR = "raise_error('the JSON value is missing or not of the expected kind')"
@@ -55,11 +56,13 @@ class _Read:
 
     @property
     def found(self) -> str:
-        return f"get_json_object({self.document}, {quoted_text(self.path.spark)})"
+        # The quick way: it streams. What it finds is text, so a string that looks like an object cannot be told from
+        # one; only then the document is parsed as a VARIANT.
+        return f"get_json_object({self.document}, {string_literal(self.path.spark)})"
 
     @property
     def variant(self) -> str:
-        return f"try_variant_get(try_parse_json({self.document}), {quoted_text(self.path.spark)}, 'variant')"
+        return f"try_variant_get(try_parse_json({self.document}), {string_literal(self.path.spark)}, 'variant')"
 
     @property
     def looks_nested(self) -> str:
@@ -71,12 +74,12 @@ class _Read:
 
     @property
     def scalar(self) -> str:
-        """The value's text if it is a number, a text or a boolean, else NULL."""
+        """The value as a string if it is a number, a string or a boolean, else NULL."""
         return f"CASE WHEN {self.looks_nested} AND NOT {self.is_text} THEN NULL ELSE {self.found} END"
 
     @property
     def nested(self) -> str:
-        """The value's text if it is an object or an array, else NULL."""
+        """The value as a string if it is an object or an array, else NULL."""
         return f"CASE WHEN {self.looks_nested} AND NOT {self.is_text} THEN {self.found} END"
 
 
@@ -90,9 +93,10 @@ def _read(name: str, arguments: Sequence[Expr]) -> _Read:
     return _Read(document.sql, parse_path(path.literal))
 
 
-def _settled(value: str, read: _Read, instead: Callable[[str], str]) -> str:
+def _or_default(value: str, read: _Read, instead: Callable[[str], str]) -> str:
     """`value`, or where there is none what ON EMPTY (in lax mode) or ON ERROR says. A NULL document stays NULL."""
     other = instead("ON_EMPTY" if read.path.lax else "ON_ERROR")
+    # The usual case needs no second mention of the document.
     if other == "NULL":
         return value
     return f"CASE WHEN {read.document} IS NULL THEN NULL ELSE coalesce({value}, {other}) END"
@@ -114,7 +118,7 @@ def _value(arguments: Sequence[Expr], clauses: Clauses) -> Expr:
     def body(parts: Sequence[Expr]) -> str:
         read = _read("JSON_VALUE", parts)
         value = read.scalar if target.is_string else f"TRY_CAST({read.scalar} AS {target.spark()})"
-        return _settled(value, read, instead)
+        return _or_default(value, read, instead)
 
     sql = evaluated_once(arguments, body)
     return combine([*arguments, *clauses.defaults.values()], sql, target, _text("JSON_VALUE", arguments, clauses))
@@ -129,7 +133,7 @@ def _query(arguments: Sequence[Expr], clauses: Clauses) -> Expr:
     def body(parts: Sequence[Expr]) -> str:
         read = _read("JSON_QUERY", parts)
         wrapped = _wrapped(read, clauses.words.get("WRAPPER", "WITHOUT"))
-        sql = _settled(wrapped, read, lambda clause: empties.get(clauses.words.get(clause, ""), "NULL"))
+        sql = _or_default(wrapped, read, lambda clause: empties.get(clauses.words.get(clause, ""), "NULL"))
         return sql if target.is_string else f"from_json({sql}, 'ARRAY<STRING>')"
 
     return combine(arguments, evaluated_once(arguments, body), target, _text("JSON_QUERY", arguments, clauses))
@@ -164,11 +168,11 @@ def _make_object(arguments: Sequence[Expr], clauses: Clauses) -> Expr:
     absent = clauses.words.get("ON_NULL", "NULL") == "ABSENT"
     for index in range(0, len(arguments), 2):
         if not isinstance(arguments[index].literal, str):
-            raise Refused("A key of JSON_OBJECT must be a literal text", argument=index)
+            raise Refused("A key of JSON_OBJECT must be a literal string", argument=index)
 
     def body(parts: Sequence[Expr]) -> str:
         values = [_piece(parts, index, clauses, absent) for index in range(1, len(parts), 2)]
-        keys = [quoted_text(_json_key(str(part.literal))) for part in parts[::2]]
+        keys = [string_literal(_json_key(str(part.literal))) for part in parts[::2]]
         return _joined("{}", [f"concat({key}, {value})" for key, value in zip(keys, values, strict=True)])
 
     return _made("JSON_OBJECT", body, arguments, clauses)
@@ -183,9 +187,33 @@ def _make_array(arguments: Sequence[Expr], clauses: Clauses) -> Expr:
     return _made("JSON_ARRAY", body, arguments, clauses)
 
 
+def aggregated_array(value: Expr, clauses: Clauses) -> Expr:
+    """An element of JSON_ARRAYAGG as JSON; NULL if it is left out."""
+    absent = clauses.words.get("ON_NULL", "ABSENT") == "ABSENT"
+    sql = evaluated_once([value], lambda parts: _piece(parts, 0, clauses, absent))
+    return combine([value], sql, STRING, f"{value.text}{clauses.text()}")
+
+
+def aggregated_object(key: Expr, value: Expr, clauses: Clauses) -> Expr:
+    """A member of JSON_OBJECTAGG: its key, and its value as JSON; NULL if it is left out."""
+    absent = clauses.words.get("ON_NULL", "NULL") == "ABSENT"
+
+    def body(parts: Sequence[Expr]) -> str:
+        no_key = "raise_error('a key of JSON_OBJECTAGG is NULL')"
+        piece = _piece(parts, 1, clauses, absent)
+        pair = f"named_struct('k', coalesce({parts[0].sql}, {no_key}), 'v', {piece})"
+        return f"CASE WHEN {parts[1].sql} IS NOT NULL THEN {pair} END" if absent else pair
+
+    if not key.type.is_string:
+        raise Refused(f"A key of JSON_OBJECTAGG must be a string, not {key.type.as_nullable()}", argument=0)
+    fields = (Field("k", STRING), Field("v", STRING))
+    text = f"KEY {key.text} VALUE {value.text}{clauses.text()}"
+    return combine([key, value], evaluated_once([key, value], body), SqlType("ROW", fields=fields), text)
+
+
 def _piece(parts: Sequence[Expr], index: int, clauses: Clauses, absent: bool) -> str:
     """One value as JSON; NULL, which is then left out, or 'null'."""
-    value = parts[index].sql if index in clauses.raw else json_text(parts[index], index)
+    value = parts[index].sql if index in clauses.raw else json_value(parts[index], index)
     return value if absent else f"coalesce({value}, 'null')"
 
 
@@ -196,7 +224,7 @@ def _joined(brackets: str, pieces: list[str]) -> str:
 
 def _made(name: str, body: Callable[[Sequence[Expr]], str], arguments: Sequence[Expr], clauses: Clauses) -> Expr:
     sql = evaluated_once(arguments, body)
-    return combine(arguments, sql, STRING.as_nullable(False), _text(name, arguments, clauses))
+    return combine(arguments, sql, STRING.not_null(), _text(name, arguments, clauses))
 
 
 def _json_key(key: str) -> str:
@@ -214,7 +242,7 @@ def is_json(value: Expr, kind: str) -> Expr:
 
     sql = evaluated_once([value], body)
     suffix = "" if kind == "VALUE" else f" {kind}"
-    return combine([value], sql, BOOLEAN.as_nullable(False), f"{value.text} IS JSON{suffix}")
+    return combine([value], sql, BOOLEAN.not_null(), f"{value.text} IS JSON{suffix}")
 
 
 JSON_FUNCTIONS: dict[str, Callable[[Sequence[Expr], Clauses], Expr]] = {

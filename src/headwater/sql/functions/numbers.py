@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.plan.expression import Expr
 from headwater.sql.functions.registry import Function, Render, fn
 from headwater.sql.functions.type_rules import is_fraction
+from headwater.sql.typed import Expr
 from headwater.sql.types import SqlType, decimal
 
 __all__ = ["NUMBERS"]
@@ -95,8 +95,13 @@ def _log_to_base(args: Sequence[Expr]) -> str:
 
 
 def _random_integer(args: Sequence[Expr]) -> str:
-    seed, bound = ("", args[0].sql) if len(args) == 1 else (args[0].sql, args[1].sql)
-    return f"CAST(floor(rand({seed}) * {bound}) AS INT)"
+    return f"CAST(floor({_random(args[:-1])} * {args[-1].sql}) AS INT)"
+
+
+def _random(args: Sequence[Expr]) -> str:
+    """Without a seed not by Spark's rand(), which gets one when it is planned: every batch would have the same numbers,
+    because a job is planned once."""
+    return f"rand({args[0].sql})" if args else "CAST(java_method('java.lang.Math', 'random') AS DOUBLE)"
 
 
 _OF_DOUBLE = {
@@ -151,7 +156,7 @@ NUMBERS = (
     fn("E() -> DOUBLE!", "e()", "Euler's number"),
     fn(
         "RAND([INT']) -> DOUBLE!",
-        "rand({*})",
+        _random,
         "A random number from 0 up to 1, from a seed if given",
         deterministic=False,
     ),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from headwater.plan.expression import Expr
 from headwater.sql.functions.registry import fn
-from headwater.sql.functions.spark_sql import quoted_text
+from headwater.sql.spark_text import string_literal
+from headwater.sql.typed import Expr
 
 __all__ = ["PATTERNS"]
 
@@ -18,13 +18,13 @@ def _regexp(args: Sequence[Expr]) -> str:
 
 
 def _replace(args: Sequence[Expr]) -> str:
-    """The replacement is plain text in Flink: `$1` and backslashes mean themselves."""
+    """The replacement is a plain string in Flink: `$1` and backslashes mean themselves."""
     literal = args[2].literal
     if isinstance(literal, str):
-        plain = quoted_text(literal.replace("\\", "\\\\").replace("$", "\\$"))
+        plain = string_literal(literal.replace("\\", "\\\\").replace("$", "\\$"))
     else:
-        backslash, dollar = quoted_text("\\"), "'$'"
-        doubled, escaped = quoted_text("\\\\"), quoted_text("\\$")
+        backslash, dollar = string_literal("\\"), "'$'"
+        doubled, escaped = string_literal("\\\\"), string_literal("\\$")
         plain = f"replace(replace({args[2].sql}, {backslash}, {doubled}), {dollar}, {escaped})"
     return f"regexp_replace({args[0].sql}, {args[1].sql}, {plain})"
 
@@ -64,8 +64,8 @@ def _string_to_map(args: Sequence[Expr]) -> str:
 
 
 PATTERNS = (
-    fn("REGEXP(STRING, STRING) -> BOOLEAN", _regexp, "Whether a part of the text matches the expression"),
-    fn("REGEXP_REPLACE(STRING, STRING, STRING) -> STRING", _replace, "Every match replaced by a plain text"),
+    fn("REGEXP(STRING, STRING) -> BOOLEAN", _regexp, "Whether a part of the string matches the expression"),
+    fn("REGEXP_REPLACE(STRING, STRING, STRING) -> STRING", _replace, "Every match replaced by a plain string"),
     fn(
         "REGEXP_EXTRACT(STRING, STRING [, INT]) -> STRING?",
         _extract,
@@ -91,16 +91,16 @@ PATTERNS = (
     fn(
         "IS_ALPHA(STRING) -> BOOLEAN!",
         "coalesce({0} RLIKE '^\\\\p{L}+$', false)",
-        "Whether the text consists of letters",
+        "Whether the string consists of letters",
     ),
     fn(
         "IS_DIGIT(STRING) -> BOOLEAN!",
         "coalesce({0} RLIKE '^\\\\p{Nd}+$', false)",
-        "Whether the text consists of digits",
+        "Whether the string consists of digits",
     ),
     fn(
         "IS_DECIMAL(STRING) -> BOOLEAN!",
         "coalesce({0} RLIKE '^[+-]?(\\\\d+\\\\.?\\\\d*|\\\\.\\\\d+)([eE][+-]?\\\\d+)?$', false)",
-        "Whether the text is a number",
+        "Whether the string is a number",
     ),
 )

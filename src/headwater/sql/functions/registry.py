@@ -14,13 +14,13 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from headwater.plan.expression import Expr
 from headwater.sql.functions.casts import convert
 from headwater.sql.functions.signatures import Bindings, Signature, parse_signature
 from headwater.sql.functions.spark_sql import Refused, combine, evaluated_once
+from headwater.sql.typed import Expr
 from headwater.sql.types import SqlType
 
-__all__ = ["Function", "Registry", "Render", "ResultRule", "fn"]
+__all__ = ["Function", "FunctionRegistry", "Render", "ResultRule", "fn"]
 
 _PLACE = re.compile(r"\{(\*|\d)\}")
 Render = Callable[[Sequence[Expr]], str]
@@ -92,7 +92,7 @@ def fn(
 
 
 @dataclass
-class Registry:
+class FunctionRegistry:
     """All functions by name."""
 
     functions: dict[str, list[Function]] = field(default_factory=dict)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headwater.plan.expression import Expr
 from headwater.sql import types
 from headwater.sql.functions.kinds import KINDS
 from headwater.sql.functions.type_rules import common_type
+from headwater.sql.typed import Expr
 from headwater.sql.types import SqlType
 
 __all__ = ["Bindings", "Signature", "parse_signature"]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from headwater.plan.expression import Expr
+from headwater.sql.spark_text import quote_name
+from headwater.sql.typed import CalledFunction, Expr
 from headwater.sql.types import SqlType
 
-__all__ = ["Refused", "column", "combine", "evaluated_once", "lambda_name", "quoted_name", "quoted_text", "typed"]
-
-_ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\u0000"}
+__all__ = ["Refused", "column", "combine", "evaluated_once", "lambda_name", "typed"]
 
 
 class Refused(Exception):
@@ -24,24 +23,16 @@ class Refused(Exception):
         self.argument = argument
 
 
-def quoted_name(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def quoted_text(value: str) -> str:
-    """A string literal. `${` is broken up because Spark would replace it by one of its settings."""
-    escaped = "".join(_ESCAPES.get(character, character) for character in value)
-    return "'" + escaped.replace("${", "\\u0024{") + "'"
-
-
 def column(name: str, sql_type: SqlType, text: str = "") -> Expr:
-    return Expr(quoted_name(name), sql_type, frozenset({name}), text or name, column=name)
+    return Expr(quote_name(name), sql_type, frozenset({name}), text or name, column=name)
 
 
 def combine(parts: Sequence[Expr], sql: str, sql_type: SqlType, text: str, *, deterministic: bool = True) -> Expr:
     """An expression made of others: it reads what they read."""
     refs = frozenset[str]().union(*(part.refs for part in parts))
-    return Expr(sql, sql_type, refs, text, deterministic and all(part.deterministic for part in parts))
+    functions = frozenset[CalledFunction]().union(*(part.functions for part in parts))
+    deterministic = deterministic and all(part.deterministic for part in parts)
+    return Expr(sql, sql_type, refs, text, deterministic, functions=functions)
 
 
 def typed(expression: Expr, sql_type: SqlType) -> Expr:
@@ -65,5 +56,7 @@ def evaluated_once(parts: Sequence[Expr], body: Callable[[Sequence[Expr]], str],
             variable = f"`__v{index}`"
             bound = [*parts[:index], replace(part, sql=variable, deterministic=True), *parts[index + 1 :]]
             inner = evaluated_once(bound, body, first=index + 1)
+            # Spark SQL has no LET; a lambda over an array of one is the only way to name a value inside an
+            # expression.
             return f"transform(array({part.sql}), {variable} -> {inner})[0]"
     return body(parts)

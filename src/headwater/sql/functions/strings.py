@@ -1,4 +1,4 @@
-"""Texts: case, length, cutting, joining, searching."""
+"""Strings: case, length, cutting, joining, searching."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from headwater.plan.expression import Expr
 from headwater.sql.functions.registry import Render, fn
-from headwater.sql.functions.spark_sql import quoted_text
+from headwater.sql.spark_text import string_literal
+from headwater.sql.typed import Expr
 
 __all__ = ["STRINGS"]
 
@@ -51,7 +51,7 @@ def _locate(args: Sequence[Expr]) -> str:
 
 
 def _overlay(args: Sequence[Expr]) -> str:
-    """A start outside the text changes nothing; a negative length drops the rest."""
+    """A start outside the string changes nothing; a negative length drops the rest."""
     text, new, start = (a.sql for a in args[:3])
     length = args[3].sql if len(args) == 4 else f"char_length({new})"
     rest = f"CASE WHEN {length} >= 0 THEN substring({text}, {start} + {length}) ELSE '' END"
@@ -68,10 +68,10 @@ def _trim(side: str) -> Render:
 
 
 def _as_regex(separator: Expr) -> str:
-    """A separator is plain text; Spark's split takes a regular expression."""
+    """A separator is a plain string; Spark's split takes a regular expression."""
     if isinstance(separator.literal, str):
-        return quoted_text(_META.sub(r"\\\g<0>", separator.literal))
-    start, end, inner = (quoted_text(text) for text in ("\\Q", "\\E", "\\E\\\\E\\Q"))
+        return string_literal(_META.sub(r"\\\g<0>", separator.literal))
+    start, end, inner = (string_literal(text) for text in ("\\Q", "\\E", "\\E\\\\E\\Q"))
     return f"concat({start}, replace({separator.sql}, {end}, {inner}), {end})"
 
 
@@ -101,16 +101,16 @@ def _initcap(args: Sequence[Expr]) -> str:
 
 
 STRINGS = (
-    fn("UPPER(STRING) -> STRING", "upper({0})", "The text in upper case"),
-    fn("LOWER(STRING) -> STRING", "lower({0})", "The text in lower case"),
+    fn("UPPER(STRING) -> STRING", "upper({0})", "The string in upper case"),
+    fn("LOWER(STRING) -> STRING", "lower({0})", "The string in lower case"),
     fn("INITCAP(STRING) -> STRING", _initcap, "Each word with a capital first letter"),
     fn("CHAR_LENGTH(STRING) -> INT", "char_length({0})", "The number of characters"),
     fn("CHARACTER_LENGTH(STRING) -> INT", "char_length({0})", "The number of characters"),
-    fn("CONCAT(STRING…) -> STRING", "concat({*})", "The texts joined; NULL if one of them is"),
+    fn("CONCAT(STRING…) -> STRING", "concat({*})", "The strings joined; NULL if one of them is"),
     fn(
         "CONCAT_WS(STRING [, STRING…]) -> STRING=",
         "concat_ws({*})",
-        "The texts after the first, joined by the first; skips NULLs",
+        "The strings after the first, joined by the first; skips NULLs",
         result=lambda a: a[0].type,
     ),
     fn(
@@ -131,16 +131,16 @@ STRINGS = (
     fn("BTRIM(STRING [, STRING]) -> STRING", _trim("BOTH"), "Without blanks (or those characters) on both sides"),
     fn("LTRIM(STRING [, STRING]) -> STRING", _trim("LEADING"), "Without blanks (or those characters) on the left"),
     fn("RTRIM(STRING [, STRING]) -> STRING", _trim("TRAILING"), "Without blanks (or those characters) on the right"),
-    fn("REPEAT(STRING, INT) -> STRING", "repeat({0}, {1})", "The text n times"),
+    fn("REPEAT(STRING, INT) -> STRING", "repeat({0}, {1})", "The string n times"),
     fn(
         "REPLACE(STRING, STRING, STRING) -> STRING",
         "replace({0}, {1}, {2})",
-        "Every occurrence of the second text replaced by the third",
+        "Every occurrence of the second string replaced by the third",
     ),
     fn(
         "TRANSLATE(STRING, STRING, STRING) -> STRING",
         "translate({0}, {1}, {2})",
-        "Characters of the second text replaced by those of the third",
+        "Characters of the second string replaced by those of the third",
     ),
     fn("REVERSE(STRING) -> STRING", "reverse({0})", "The characters in reverse order"),
     fn(
@@ -151,37 +151,39 @@ STRINGS = (
     fn(
         "POSITION(STRING, STRING [, INT]) -> INT",
         _locate,
-        "Where the first text begins in the second, from 1; 0 if nowhere: POSITION('x' IN s)",
+        "Where the first string begins in the second, from 1; 0 if nowhere: POSITION('x' IN s)",
     ),
     fn(
         "LOCATE(STRING, STRING [, INT]) -> INT",
         _locate,
-        "Where the first text begins in the second, at or after a position; 0 if nowhere",
+        "Where the first string begins in the second, at or after a position; 0 if nowhere",
     ),
     fn(
         "INSTR(STRING, STRING) -> INT",
         "instr({0}, {1})",
-        "Where the second text begins in the first, from 1; 0 if nowhere",
+        "Where the second string begins in the first, from 1; 0 if nowhere",
     ),
     fn(
-        "STARTSWITH(STRING, STRING) -> BOOLEAN", "startswith({0}, {1})", "Whether the first text begins with the second"
+        "STARTSWITH(STRING, STRING) -> BOOLEAN",
+        "startswith({0}, {1})",
+        "Whether the first string begins with the second",
     ),
     fn("STARTSWITH(BYTES, BYTES) -> BOOLEAN", "startswith({0}, {1})", "Whether the first value begins with the second"),
-    fn("ENDSWITH(STRING, STRING) -> BOOLEAN", "endswith({0}, {1})", "Whether the first text ends with the second"),
+    fn("ENDSWITH(STRING, STRING) -> BOOLEAN", "endswith({0}, {1})", "Whether the first string ends with the second"),
     fn("ENDSWITH(BYTES, BYTES) -> BOOLEAN", "endswith({0}, {1})", "Whether the first value ends with the second"),
     fn(
         "SPLIT_INDEX(STRING, STRING, INT) -> STRING?",
         _split_index,
-        "The part at an index (from 0) of the text split at a separator",
+        "The part at an index (from 0) of the string split at a separator",
     ),
     fn("SPLIT_INDEX(STRING, INT, INT) -> STRING?", _split_index, "The same with the separator's character code"),
-    fn("SPLIT(STRING, STRING) -> ARRAY<STRING>", _split, "The parts of the text between separators"),
-    fn("ASCII(STRING) -> INT", "ascii({0})", "The code of the first character; 0 for an empty text"),
+    fn("SPLIT(STRING, STRING) -> ARRAY<STRING>", _split, "The parts of the string between separators"),
+    fn("ASCII(STRING) -> INT", "ascii({0})", "The code of the first character; 0 for an empty string"),
     fn("CHR(BIGINT) -> STRING", "chr({0})", "The character with that code (modulo 256)"),
     fn(
         "ELT(INT, STRING…) -> STRING?",
         lambda a: f"get(array({', '.join(x.sql for x in a[1:])}), {a[0].sql} - 1)",
-        "The n-th of the texts",
+        "The n-th of the strings",
     ),
     fn("PRINTF(STRING [, ANY…]) -> STRING", "format_string({*})", "The values in a pattern of Java's Formatter"),
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from headwater.plan.expression import Expr
-from headwater.sql.functions.moments import (
+from headwater.sql.functions.spark_sql import Refused, combine, evaluated_once
+from headwater.sql.functions.time_arithmetic import (
     EPOCH,
     MILLIS_OF,
     as_utc,
@@ -14,8 +14,8 @@ from headwater.sql.functions.moments import (
     micros_of,
     seconds_since_epoch,
 )
-from headwater.sql.functions.spark_sql import Refused, combine, evaluated_once
 from headwater.sql.functions.type_rules import is_temporal
+from headwater.sql.typed import Expr
 from headwater.sql.types import BIGINT, INT, SqlType, timestamp
 
 __all__ = ["extract", "extract_sql", "round_to", "timestamp_add", "timestamp_diff"]
@@ -79,19 +79,19 @@ def extract_sql(unit: str, value: Expr) -> str:
         **_INTERVAL_PARTS,
     }.get(kind)
     if parts is None:
-        raise Refused(f"A value of type {value.type.as_nullable()} has no {unit}", hint=_TEXT_HINT, argument=0)
+        raise Refused(f"A value of type {value.type.as_nullable()} has no {unit}", hint=_STRING_HINT, argument=0)
     if unit not in parts:
         raise Refused(f"A {kind} has no {unit}", hint=f"It has {', '.join(parts)}.", argument=0)
     return f"CAST({parts[unit].replace('{0}', value.sql)} AS BIGINT)"
 
 
-_TEXT_HINT = "CAST(text AS DATE), CAST(text AS TIMESTAMP) or TO_TIMESTAMP make a date or a time of a text."
+_STRING_HINT = "CAST(s AS DATE), CAST(s AS TIMESTAMP) or TO_TIMESTAMP make a date or a time of a string."
 
 
 def _require_temporal(what: str, value: Expr, argument: int) -> None:
     if not is_temporal(value.type):
         fact = f"{what} takes a DATE, TIME, TIMESTAMP or TIMESTAMP_LTZ, not {value.type.as_nullable()}"
-        raise Refused(fact, hint=_TEXT_HINT if value.type.is_string else "", argument=argument)
+        raise Refused(fact, hint=_STRING_HINT if value.type.is_string else "", argument=argument)
 
 
 def round_to(function: str, value: Expr, unit: str) -> Expr:
@@ -160,12 +160,12 @@ def timestamp_diff(unit: str, start: Expr, end: Expr) -> Expr:
         units = ", ".join((*MILLIS_OF, *_MONTHS))
         raise Refused(f"TIMESTAMPDIFF has no unit {unit}", hint=f"Units: {units}.", argument=0)
     rule = _months_between if unit in _MONTHS else _time_between
-    sql = evaluated_once([start, end], lambda parts: rule(unit, *(_moment(part) for part in parts)))
+    sql = evaluated_once([start, end], lambda parts: rule(unit, *(_timestamp(part) for part in parts)))
     result = INT.as_nullable(start.type.nullable or end.type.nullable)
     return combine([start, end], sql, result, f"TIMESTAMPDIFF({unit}, {start.text}, {end.text})")
 
 
-def _moment(value: Expr) -> str:
+def _timestamp(value: Expr) -> str:
     """The value as a TIMESTAMP; an instant on the clock of UTC, so that no day is longer than another."""
     if value.type.name == "TIMESTAMP_LTZ":
         return as_utc(value.sql)

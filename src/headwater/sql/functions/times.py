@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.plan.expression import Expr
-from headwater.sql.functions.cast_text import moment_text
-from headwater.sql.functions.moments import from_millis, millis_of_day, truncated
+from headwater.sql.functions.cast_to_string import timestamp_string
 from headwater.sql.functions.registry import Function, fn
-from headwater.sql.functions.spark_sql import Refused, quoted_text
+from headwater.sql.functions.spark_sql import Refused
+from headwater.sql.functions.time_arithmetic import from_millis, millis_of_day, truncated
 from headwater.sql.functions.time_units import extract_sql
 from headwater.sql.functions.type_rules import is_fraction
+from headwater.sql.spark_text import string_literal
+from headwater.sql.typed import Expr
 from headwater.sql.types import SqlType, timestamp_ltz
 
 __all__ = ["TIMES"]
 
-_NOW = "date_trunc('MILLISECOND', current_timestamp())"
+# Not current_timestamp(): Spark puts a literal in its place when it plans, and a job is planned once.
+_MILLIS_NOW = "CAST(java_method('java.lang.System', 'currentTimeMillis') AS BIGINT)"
+_NOW = f"timestamp_millis({_MILLIS_NOW})"
+_LOCAL_NOW = f"CAST({_NOW} AS TIMESTAMP_NTZ)"
 _DEFAULT_FORMAT = "'yyyy-MM-dd HH:mm:ss'"
 _LETTERS = frozenset("GyMLdDEFahHkKmsSQqVzOXxZ")
 _ZONE_LETTERS = frozenset("VzOXxZ")
@@ -59,11 +63,11 @@ def _pattern(argument: Expr, index: int, *, zone: bool = True) -> str:
             hint = f"Write {_INSTEAD[letter]}." if letter in _INSTEAD else f"Supported: {''.join(sorted(_LETTERS))}."
             raise Refused(f"The letter '{letter}' is not supported in a date format", hint=hint, argument=index)
         if letter in _ZONE_LETTERS and not zone:
-            hint = "TO_TIMESTAMP_LTZ reads texts with a time zone."
+            hint = "TO_TIMESTAMP_LTZ reads strings with a time zone."
             raise Refused(
                 "A TIMESTAMP has no time zone", detail=f"The format has '{letter}'.", hint=hint, argument=index
             )
-    return quoted_text("".join(letters))
+    return string_literal("".join(letters))
 
 
 def _date_format(args: Sequence[Expr]) -> str:
@@ -113,7 +117,7 @@ def _instant_type(args: Sequence[Expr]) -> SqlType:
     return timestamp_ltz(max(3, _instant_digits(args)))
 
 
-def _text_to_instant(args: Sequence[Expr]) -> str:
+def _string_to_instant(args: Sequence[Expr]) -> str:
     """In UTC unless a third argument names another zone."""
     zone = args[2].sql if len(args) == 3 else "'UTC'"
     if len(args) == 1:
@@ -125,15 +129,17 @@ def _text_to_instant(args: Sequence[Expr]) -> str:
 
 
 def _convert_tz(args: Sequence[Expr]) -> str:
-    moment = f"TRY_CAST({args[0].sql} AS TIMESTAMP_NTZ)"
-    return moment_text(f"convert_timezone({args[1].sql}, {args[2].sql}, {moment})", 0)
+    timestamp = f"TRY_CAST({args[0].sql} AS TIMESTAMP_NTZ)"
+    return timestamp_string(f"convert_timezone({args[1].sql}, {args[2].sql}, {timestamp})", 0)
 
 
 def _unix_timestamp(args: Sequence[Expr]) -> str:
-    """The smallest BIGINT for a text that cannot be read, as in Flink."""
+    """The smallest BIGINT for a string that cannot be read, as in Flink."""
     text = args[0].sql
-    moment = f"TRY_CAST({text} AS TIMESTAMP)" if len(args) == 1 else f"try_to_timestamp({text}, {_pattern(args[1], 1)})"
-    return f"CASE WHEN {text} IS NOT NULL THEN coalesce(unix_seconds({moment}), {_LONG_MIN}) END"
+    timestamp = (
+        f"TRY_CAST({text} AS TIMESTAMP)" if len(args) == 1 else f"try_to_timestamp({text}, {_pattern(args[1], 1)})"
+    )
+    return f"CASE WHEN {text} IS NOT NULL THEN coalesce(unix_seconds({timestamp}), {_LONG_MIN}) END"
 
 
 def _from_unixtime(args: Sequence[Expr]) -> str:
@@ -144,35 +150,37 @@ def _now(signature: str, sql: str, meaning: str) -> Function:
     return fn(signature, sql, meaning, deterministic=False)
 
 
-_TIME_NOW = millis_of_day("localtimestamp()", 0)
+_TIME_NOW = f"transform(array({_LOCAL_NOW}), t -> {millis_of_day('t', 0)})[0]"  # the clock is read once
 TIMES = (
-    _now("CURRENT_TIMESTAMP() -> TIMESTAMP_LTZ(3)!", _NOW, "The time of the batch"),
-    _now("NOW() -> TIMESTAMP_LTZ(3)!", _NOW, "The time of the batch"),
-    _now("CURRENT_ROW_TIMESTAMP() -> TIMESTAMP_LTZ(3)!", _NOW, "The time of the batch"),
+    _now("CURRENT_TIMESTAMP() -> TIMESTAMP_LTZ(3)!", _NOW, "The time now"),
+    _now("NOW() -> TIMESTAMP_LTZ(3)!", _NOW, "The time now"),
+    _now("CURRENT_ROW_TIMESTAMP() -> TIMESTAMP_LTZ(3)!", _NOW, "The time now"),
     _now("PROCTIME() -> TIMESTAMP_LTZ(3)!", _NOW, "The time of the batch"),
     _now(
         "LOCALTIMESTAMP() -> TIMESTAMP(3)!",
-        truncated("localtimestamp()", 3),
-        "The time of the batch, on the local clock",
+        _LOCAL_NOW,
+        "The time now, on the local clock",
     ),
-    _now("CURRENT_DATE() -> DATE!", "current_date()", "The local date"),
+    _now("CURRENT_DATE() -> DATE!", f"CAST({_NOW} AS DATE)", "The local date"),
     _now("CURRENT_TIME() -> TIME(0)!", _TIME_NOW, "The time of day on the local clock"),
     _now("LOCALTIME() -> TIME(0)!", _TIME_NOW, "The time of day on the local clock"),
-    _now("UNIX_TIMESTAMP() -> BIGINT!", "unix_seconds(current_timestamp())", "The seconds since 1970"),
+    _now("UNIX_TIMESTAMP() -> BIGINT!", f"({_MILLIS_NOW} DIV 1000)", "The seconds since 1970"),
     fn(
         "UNIX_TIMESTAMP(STRING [, STRING]) -> BIGINT",
         _unix_timestamp,
         "The seconds from 1970 to a local time, given in a format",
     ),
     *_parts(),
-    fn("DATE_FORMAT(MOMENT, STRING) -> STRING", _date_format, "The time in a format of Java's DateTimeFormatter"),
-    fn("DATE_FORMAT(STRING, STRING) -> STRING?", _date_format, "The same of a text 'yyyy-MM-dd HH:mm:ss'"),
+    fn(
+        "DATE_FORMAT(ANY_TIMESTAMP, STRING) -> STRING", _date_format, "The time in a format of Java's DateTimeFormatter"
+    ),
+    fn("DATE_FORMAT(STRING, STRING) -> STRING?", _date_format, "The same of a string 'yyyy-MM-dd HH:mm:ss'"),
     fn("FROM_UNIXTIME(BIGINT [, STRING]) -> STRING", _from_unixtime, "The local time that many seconds after 1970"),
-    fn("TO_DATE(STRING [, STRING]) -> DATE?", _to_date, "The date in a text; NULL if it has another format"),
+    fn("TO_DATE(STRING [, STRING]) -> DATE?", _to_date, "The date in a string; NULL if it has another format"),
     fn(
         "TO_TIMESTAMP(STRING [, STRING]) -> TIMESTAMP(3)?",
         _to_timestamp,
-        "The time in a text; NULL if it has another format",
+        "The time in a string; NULL if it has another format",
     ),
     fn(
         "TO_TIMESTAMP_LTZ(NUMERIC [, INT']) -> TIMESTAMP_LTZ(3)",
@@ -182,8 +190,8 @@ TIMES = (
     ),
     fn(
         "TO_TIMESTAMP_LTZ(STRING [, STRING [, STRING]]) -> TIMESTAMP_LTZ(3)",
-        _text_to_instant,
-        "The instant in a text, with a format and a time zone (UTC by default)",
+        _string_to_instant,
+        "The instant in a string, with a format and a time zone (UTC by default)",
     ),
     fn(
         "CONVERT_TZ(STRING, STRING, STRING) -> STRING?",

@@ -1,0 +1,286 @@
+"""OVER of inserts in the order of time: a row waits until the watermark has passed its time, because only then all rows
+before it are known; by processing time it does not wait. Its result is emitted once.
+
+Kept are the rows that are still in the frame of a later one, and for frames without a beginning the accumulators alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.changelog.accumulate import Accumulator, Kept, to_store
+from headwater.changelog.arrivals import ARRIVAL, places_in_groups
+from headwater.changelog.columns import Bools, Ints, concat, constant, flat, widen
+from headwater.changelog.frames import Places, framed
+from headwater.changelog.grouping import group_rows
+from headwater.changelog.identity import take_table
+from headwater.changelog.kinds import HASH, INSERT, KIND, KIND_TYPE
+from headwater.changelog.operator import State, Time
+from headwater.changelog.ordering import SortKey, order_rows
+from headwater.changelog.over import ROWS, Over, OverCall, argument_values
+from headwater.changelog.pairing import key_ids, owners
+from headwater.changelog.rows import COUNT, CountedRows, net_rows, remove_rows
+from headwater.changelog.timers import TimeIndex
+from headwater.state.table import StateTable, TableSpec
+
+__all__ = ["OverTime"]
+
+KEY, SEQUENCE = "__key", "__sequence"
+
+
+@dataclass(frozen=True)
+class OverTime(Over):
+    """Over inserts in the order of the column `time`. Without `waits`, rows are taken as they come."""
+
+    time: str = ""
+    waits: bool = True
+
+    @property
+    def inputs(self) -> tuple[pa.Schema, ...]:
+        arrival = [] if self.waits else [(ARRIVAL, pa.int64())]
+        return (pa.schema([(HASH, pa.int64()), *self.columns, *arrival]),)
+
+    @property
+    def tables(self) -> tuple[TableSpec, ...]:
+        waiting = (self._waiting.spec, self._due.spec) if self.waits else ()
+        history = (self._history.spec, self._expiry.spec) if self._looks_back else ()
+        return (*waiting, *history, self._carry)
+
+    @property
+    def output(self) -> pa.Schema:
+        return pa.schema([*self.results, pa.field(KIND, KIND_TYPE)])
+
+    @property
+    def timed(self) -> bool:
+        return self.waits
+
+    # state
+
+    @property
+    def _waiting(self) -> CountedRows:
+        return CountedRows("waiting", self.columns)
+
+    @property
+    def _due(self) -> TimeIndex:
+        return TimeIndex("due", pa.schema([(KEY, pa.int64())]))
+
+    @property
+    def _history(self) -> CountedRows:
+        """Rows that later frames reach back to."""
+        return CountedRows("history", pa.schema([*self.columns, (SEQUENCE, pa.int64())]))
+
+    @property
+    def _expiry(self) -> TimeIndex:
+        return TimeIndex("expiry", pa.schema([(KEY, pa.int64())]))
+
+    @property
+    def _carry(self) -> TableSpec:
+        """Of each partition, how many rows it had, and the accumulators of frames without a beginning."""
+        keys = pa.schema([self.columns.field(name) for name in self.partition])
+        values = [(a.name, a.stored_type) for a in self._carried]
+        return TableSpec("carry", keys, pa.schema(values))
+
+    @property
+    def _carried(self) -> tuple[Accumulator, ...]:
+        calls = [a for call in self.calls if call.unbounded for a in call.accumulators(self.columns)]
+        return Accumulator(ROWS, pa.int64(), "sum"), *calls
+
+    @property
+    def _most_rows(self) -> int:
+        """How many rows back a frame reaches."""
+        frames = [c.frame.preceding or 0 for c in self.calls if c.accumulates and c.frame.kind == "rows"]
+        return max([0, *frames, *(c.offset for c in self.calls if c.function == "LAG")])
+
+    @property
+    def _most_time(self) -> int:
+        frames = [c.frame.preceding or 0 for c in self.calls if c.accumulates and c.frame.kind == "range"]
+        return max([0, *frames])
+
+    @property
+    def _looks_back(self) -> bool:
+        return self._most_rows > 0 or self._most_time > 0
+
+    # the step
+
+    def step(self, state: State, inputs: tuple[pa.Table, ...], time: Time) -> pa.Table:
+        return self.step_with_late(state, inputs, time)[0]
+
+    def step_with_late(self, state: State, inputs: tuple[pa.Table, ...], time: Time) -> tuple[pa.Table, pa.Table]:
+        """1. Take the rows that are due, and let the others wait. 2. Compute their results. 3. Remove rows that no
+        frame reaches back to. A row whose time had passed before it came is late."""
+        rows, late = self._taken(state, inputs[0], time)  # 1
+        result = self._results(state, rows, time) if rows.num_rows else widen(self.output).empty_table()  # 2
+        if self._looks_back and self.waits:
+            self._expire(state, time)  # 3
+        return result, late
+
+    def _taken(self, state: State, batch: pa.Table, time: Time) -> tuple[pa.Table, pa.Table]:
+        """HASH, columns and SEQUENCE of the rows that are due; and late rows."""
+        schema = widen(pa.schema([(HASH, pa.int64()), *self.columns]))
+        rows = batch.select(schema.names).cast(schema).combine_chunks()
+        if not self.waits:
+            came = flat(batch, ARRIVAL) if ARRIVAL in batch.column_names else pa.array(np.arange(batch.num_rows))
+            return rows.append_column(SEQUENCE, came), rows.slice(0, 0)
+        column = flat(rows, self.time).cast(pa.int64())
+        times = column.fill_null(0).to_numpy()
+        late = column.is_null().to_numpy(zero_copy_only=False)
+        if time.watermark_before is not None:
+            late |= times <= time.watermark_before
+        due = np.zeros(len(times), dtype=np.bool_) if time.watermark is None else times <= time.watermark
+        later = np.flatnonzero(~late & ~due)
+        if len(later):
+            net = net_rows(take_table(rows, later), self.columns)
+            self._waiting.write(state["waiting"], self._waiting.delta(state["waiting"], net))
+            _index(state["due"], self._due, flat(rows, HASH).to_numpy()[later] >> 32, times[later])
+        now = [take_table(rows, np.flatnonzero(due & ~late)), self._waited(state, time).cast(schema)]
+        taken = concat(now)
+        return taken.append_column(SEQUENCE, constant(0, taken.num_rows, pa.int64())), take_table(
+            batch, np.flatnonzero(late)
+        )
+
+    def _waited(self, state: State, time: Time) -> pa.Table:
+        schema = pa.schema([(HASH, pa.int64()), *self.columns])
+        entries = self._due.due(state["due"], time.watermark)
+        if not entries.num_rows or time.watermark is None:
+            return widen(schema).empty_table()
+        self._due.remove(state["due"], entries)
+        rows = self._waiting.scan_keys(state["waiting"], flat(entries, KEY).to_numpy())
+        rows = take_table(rows, np.flatnonzero(self._times(rows) <= time.watermark))
+        remove_rows(state["waiting"], rows)
+        rows = take_table(rows, np.repeat(np.arange(rows.num_rows), flat(rows, COUNT).to_numpy()))
+        return rows.select(schema.names)
+
+    def _results(self, state: State, rows: pa.Table, time: Time) -> pa.Table:
+        prefixes = flat(rows, HASH).to_numpy() >> 32
+        (ids,), first = key_ids([prefixes], [[flat(rows, name) for name in self.partition]])
+        keys = take_table(rows.select([HASH, *self.partition]), first)
+        carry = self._lookup(state["carry"], keys)
+        rows = self._sequenced(rows, ids, carry)
+        together, of_row, old = self._with_history(state, rows, ids, keys)
+        at = np.flatnonzero(~old)
+        places = Places(of_row, self._times(together))
+        new = Places(of_row[at], places.orders[at])
+        due = take_table(together, at)
+        columns = [self._computed(call, (together, places), (due, new), at, carry) for call in self.calls]
+        self._store_carry(state["carry"], keys, due, new.partitions, carry)
+        if self._looks_back:
+            self._store_history(state, together, of_row, old, time)
+        schema = widen(self.output)
+        answers = [*(flat(due, name) for name in self.columns.names), *columns, constant(INSERT, len(at), KIND_TYPE)]
+        return pa.table([a.cast(f.type) for a, f in zip(answers, schema, strict=True)], schema=schema)
+
+    def _computed(
+        self,
+        call: OverCall,
+        everything: tuple[pa.Table, Places],
+        due: tuple[pa.Table, Places],
+        at: Ints,
+        carry: dict[str, Kept],
+    ) -> pa.Array:
+        """Frames without a beginning go on from what is carried; the others look back at rows."""
+        if not call.unbounded:
+            return self.called(call, *everything, {}).take(pa.array(at))
+        names = [ROWS, *(a.name for a in call.accumulators(self.columns))]
+        return self.called(call, *due, {name: _taken_kept(carry[name], due[1].partitions) for name in names})
+
+    def _sequenced(self, rows: pa.Table, ids: Ints, carry: dict[str, Kept]) -> pa.Table:
+        """By processing time, rows are numbered through in each partition."""
+        if self.waits:
+            return rows
+        order = np.lexsort([flat(rows, SEQUENCE).to_numpy(), ids])
+        numbers: Ints = np.empty(len(ids), dtype=np.int64)
+        numbers[order] = places_in_groups(ids[order])
+        numbers += carry[ROWS].fill_null(0).to_numpy()[ids]
+        return rows.set_column(rows.schema.get_field_index(SEQUENCE), SEQUENCE, pa.array(numbers))
+
+    def _with_history(self, state: State, rows: pa.Table, ids: Ints, keys: pa.Table) -> tuple[pa.Table, Ints, Bools]:
+        """These rows and those that their frames reach back to, sorted by partition, time, arrival and columns; the
+        number of each one's partition, and whether it is one of the latter."""
+        old: Bools = np.zeros(len(ids), dtype=np.bool_)
+        if self._looks_back:
+            prefixes = flat(keys, HASH).to_numpy() >> 32
+            stored = self._history.scan_keys(state["history"], prefixes)
+            of_stored = self._owners(keys, stored)
+            remembered = np.flatnonzero(of_stored >= 0)
+            at = np.repeat(remembered, flat(stored, COUNT).to_numpy()[remembered])
+            rows = concat([rows, take_table(stored, at).select(rows.column_names)])
+            ids, old = np.concatenate([ids, of_stored[at]]), np.concatenate([old, np.ones(len(at), dtype=np.bool_)])
+        by = (SortKey(self.time), SortKey(SEQUENCE))
+        order = order_rows(rows.select([*self.columns.names, SEQUENCE]), ids, by, [(~old).astype(np.int64)]).order
+        return take_table(rows, order), ids[order], old[order]
+
+    def _owners(self, keys: pa.Table, rows: pa.Table) -> Ints:
+        columns = [[flat(t, name) for name in self.partition] for t in (keys, rows)]
+        prefixes = [flat(t, HASH).to_numpy() >> 32 for t in (keys, rows)]
+        return owners(prefixes[0], columns[0], prefixes[1], columns[1])
+
+    def _lookup(self, table: StateTable, keys: pa.Table) -> dict[str, Kept]:
+        columns = [flat(keys, name) for name in self.partition]
+        found = table.lookup(flat(keys, HASH).to_numpy() >> 32 << 32, columns)
+        return {a.name: a.load(flat(found.values, a.name)) for a in self._carried}
+
+    def _store_carry(self, table: StateTable, keys: pa.Table, due: pa.Table, ids: Ints, carry: dict[str, Kept]) -> None:
+        count = keys.num_rows
+        first, last = np.searchsorted(ids, np.arange(count), "left"), np.searchsorted(ids, np.arange(count), "right")
+        new = {ROWS: pa.array(carry[ROWS].fill_null(0).to_numpy() + (last - first))}
+        for call in (c for c in self.calls if c.unbounded):
+            for a in call.accumulators(self.columns):
+                new[a.name] = a.add(carry[a.name], framed(a, argument_values(a, call, due), first, last))
+        hashes = flat(keys, HASH).to_numpy() >> 32 << 32
+        values = [to_store(new[a.name]) for a in self._carried]
+        none = np.zeros(count, dtype=np.bool_)
+        table.write(hashes, [flat(keys, name) for name in self.partition], values, none)
+
+    def _store_history(self, state: State, rows: pa.Table, ids: Ints, old: Bools, time: Time) -> None:
+        """Keep the last rows of each partition, and those that are recent enough."""
+        times = self._times(rows)
+        from_end = np.searchsorted(ids, ids, "right") - np.arange(len(ids))
+        newest = times[np.searchsorted(ids, ids, "right") - 1]
+        kept: Bools = from_end <= self._most_rows
+        if self._most_time and self.waits:  # what is to come is later than the watermark
+            kept |= times + self._most_time > (newest if time.watermark is None else np.maximum(newest, time.watermark))
+        elif self._most_time:
+            kept |= times + self._most_time >= newest
+        table, columns = state["history"], self._history.columns
+        changed = np.flatnonzero(old != kept)
+        kinds = pa.array(np.where(old[changed], 3, 0).astype(np.int8), KIND_TYPE)
+        moved = take_table(rows.select([HASH, *columns.names]), changed).append_column(KIND, kinds)
+        self._history.write(table, self._history.delta(table, net_rows(moved, columns)))
+        fresh = np.flatnonzero(kept & ~old)
+        if self._most_time and len(fresh):
+            prefixes = flat(rows, HASH).to_numpy()[fresh] >> 32
+            _index(state["expiry"], self._expiry, prefixes, times[fresh] + self._most_time)
+
+    def _expire(self, state: State, time: Time) -> None:
+        """Remove rows that are too old, but for the last ones of a partition if frames count rows."""
+        entries = self._expiry.due(state["expiry"], time.watermark)
+        if not entries.num_rows or time.watermark is None:
+            return
+        self._expiry.remove(state["expiry"], entries)
+        rows = self._history.scan_keys(state["history"], flat(entries, KEY).to_numpy())
+        prefixes = flat(rows, HASH).to_numpy() >> 32
+        (ids,), _ = key_ids([prefixes], [[flat(rows, name) for name in self.partition]])
+        by = (SortKey(self.time), SortKey(SEQUENCE))
+        order = order_rows(rows.select([*self.columns.names, SEQUENCE]), ids, by).order
+        rows, ids = take_table(rows, order), ids[order]
+        from_end = np.searchsorted(ids, ids, "right") - np.arange(len(ids))
+        gone = (self._times(rows) + self._most_time <= time.watermark) & (from_end > self._most_rows)
+        remove_rows(state["history"], take_table(rows, np.flatnonzero(gone)))
+
+    def _times(self, rows: pa.Table) -> Ints:
+        times: Ints = flat(rows, self.time).cast(pa.int64()).to_numpy()
+        return times
+
+
+def _taken_kept(kept: Kept, at: Ints) -> Kept:
+    """Accumulators of partitions, for each of their rows."""
+    return kept.take(at) if hasattr(kept, "limbs") else kept.take(pa.array(at))
+
+
+def _index(table: StateTable, index: TimeIndex, prefixes: Ints, due: Ints) -> None:
+    """One entry for each key and time."""
+    first = group_rows(due ^ (prefixes << 32), [pa.array(prefixes), pa.array(due)]).first
+    index.write(table, due[first], prefixes[first], [pa.array(prefixes[first])])

@@ -1,0 +1,195 @@
+"""`headwater checkpoint`: look at what jobs keep, check it, copy it (also while they run), and rescale it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from headwater.protocol.inspect import FoundCheckpoint
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Look at, check and copy what jobs keep.", no_args_is_help=True)
+
+Location = Annotated[
+    str, typer.Argument(metavar="DIR", help="As given to 'run --checkpoint', or the one of a single job below it.")
+]
+
+
+@app.command()
+def show(
+    location: Location,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Everything, for programs: one line of JSON per job.")
+    ] = False,
+) -> None:
+    """Show batches, positions, watermarks, operators and the size of their state.
+
+    \b
+    Examples:
+      headwater checkpoint show state
+      headwater checkpoint show 's3://bucket/jobs?region=eu-central-1' --json
+    """
+    from headwater.protocol.inspect import described, find_checkpoints
+    from headwater.protocol.storage import open_storage
+
+    for number, found in enumerate(find_checkpoints(location)):
+        content = described(open_storage(found.location))
+        if as_json:
+            typer.echo(_one_line({"job": found.name, **content}))
+            continue
+        if number:
+            typer.echo()
+        _show(found, content)
+
+
+@app.command()
+def verify(location: Location) -> None:
+    """Check every file that the kept commits name: it is there, whole, and what was written. Exit code 1 if not.
+
+    \b
+    Example:
+      headwater checkpoint verify state
+    """
+    from headwater.protocol.inspect import find_checkpoints
+    from headwater.protocol.inspect import verify as verified
+    from headwater.protocol.storage import open_storage
+
+    wrong = 0
+    for found in find_checkpoints(location):
+        storage = open_storage(found.location)
+        problems = verified(storage)
+        wrong += len(problems)
+        typer.echo(f"{found.name or storage}: {'all is well' if not problems else f'{len(problems)} problems'}")
+        for problem in problems:
+            typer.echo(f"  {problem}")
+    if wrong:
+        raise typer.Exit(1)
+
+
+@app.command()
+def copy(
+    location: Location,
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="A directory that does not exist yet, or a URI.")],
+) -> None:
+    """Copy checkpoints, as of one batch each; their jobs may be running.
+
+    Only one of original and copy may be continued: with exactly-once, the one that is behind is refused.
+
+    \b
+    Example:
+      headwater checkpoint copy state s3://bucket/backup
+    """
+    from headwater.cli.style import count, size
+    from headwater.protocol.inspect import copy_checkpoint, find_checkpoints, table_sizes
+    from headwater.protocol.locations import join
+    from headwater.protocol.storage import open_storage
+
+    for found in find_checkpoints(location):
+        goal = open_storage(join(target, found.name) if found.name else target)
+        commit = copy_checkpoint(open_storage(found.location), goal).committed
+        tables = table_sizes(commit)
+        rows, held = sum(table.rows for table in tables), sum(table.bytes for table in tables)
+        typer.echo(f"Copied {found.name or location} as of batch {commit.batch} to {goal}: ", nl=False)
+        typer.echo(f"{count(rows)} rows of state, {size(held)}.")
+
+
+@app.command()
+def rescale(
+    location: Location,
+    partitions: Annotated[int, typer.Option("--partitions", min=1, metavar="N", help="State partitions from now on.")],
+) -> None:
+    """Rewrite the state of stopped jobs for another number of state partitions.
+
+    A job uses at most as many cores for its state as there are partitions. The old state stays until the new one is
+    complete; a job that is running is refused.
+
+    \b
+    Example:
+      headwater checkpoint rescale state --partitions 16
+    """
+    from headwater.cli.style import count
+    from headwater.execution.rescale import rescale_checkpoint
+    from headwater.protocol.inspect import find_checkpoints
+
+    for found in find_checkpoints(location):
+        done = rescale_checkpoint(found.location, partitions)
+        typer.echo(f"{found.name or location}: {done.before} partitions before, {done.after} now, ", nl=False)
+        typer.echo(f"{count(done.rows)} rows of state.")
+
+
+def _one_line(content: dict[str, Any]) -> str:
+    import json
+
+    return json.dumps(content, sort_keys=True, ensure_ascii=False)
+
+
+def _show(found: FoundCheckpoint, content: dict[str, Any]) -> None:
+    from headwater.cli.style import show_table
+
+    typer.secho(found.name or content["location"], bold=True)
+    for line in _summary(content):
+        typer.echo(line)
+    for header, rows in (_sources(content), _tables(content), _batches(content)):
+        if rows:
+            typer.echo()
+            show_table(header, rows)
+
+
+def _summary(content: dict[str, Any]) -> list[str]:
+    from headwater.cli.style import when
+
+    pending, claim = content["pending"], content["claim"]
+    lines = [
+        f"Batch {content['batch']} is done" + (f"; batch {pending['batch']} is not committed yet." if pending else ".")
+    ]
+    if claim is not None:
+        lines.append(f"Last started {when(claim['time'])} by process {claim['process']} on {claim['host']}.")
+    lines.append(f"State partitions: {content['partitions']}. Format version: {content['format']}.")
+    return lines
+
+
+Rows = list[tuple[str, ...]]
+
+
+def _sources(content: dict[str, Any]) -> tuple[tuple[str, ...], Rows]:
+    from headwater.cli.style import count, when
+
+    rows: Rows = []
+    for number, position in enumerate(content["positions"]):
+        bound = content["bounds"][number] or {}
+        watermarks = _at(content["watermarks"], number)
+        name = _at(content["topics"], number).get("topic", str(number))
+        for partition in sorted(position, key=_by_number):
+            watermark = watermarks.get(partition)
+            shown = "–" if watermark is None else when(watermark)
+            rows.append((name, partition, count(position[partition]), count(bound.get(partition)), shown))
+    return ("source", "partition", "position", "ends at", "watermark"), rows
+
+
+def _at(values: list[dict[str, Any]], number: int) -> dict[str, Any]:
+    return values[number] if number < len(values) else {}
+
+
+def _by_number(partition: str) -> tuple[int, str]:
+    return (int(partition), "") if partition.isdigit() else (1 << 62, partition)
+
+
+def _tables(content: dict[str, Any]) -> tuple[tuple[str, ...], Rows]:
+    from headwater.cli.style import count, size
+
+    rows: Rows = [
+        (t["operator"], t["table"], count(t["runs"]), count(t["rows"]), size(t["bytes"])) for t in content["state"]
+    ]
+    return ("operator", "table", "sorted runs", "rows", "size"), rows
+
+
+def _batches(content: dict[str, Any]) -> tuple[tuple[str, ...], Rows]:
+    from headwater.cli.style import count
+
+    kept = content["batches"]
+    names = sorted({name for batch in kept for name in batch["counts"]})
+    rows: Rows = [(str(b["batch"]), *(count(b["counts"].get(name)) for name in names)) for b in kept]
+    return ("kept batch", *names), rows if names else []

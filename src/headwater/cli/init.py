@@ -1,0 +1,49 @@
+"""`headwater init`: the folder of a new project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headwater.errors import HeadwaterError
+
+__all__ = ["init"]
+
+_TEMPLATES = Path(__file__).parent / "project"
+_FILES = {
+    "headwater.toml": "headwater.toml",
+    "tables.sql": "tables.sql",
+    "totals.sql": "totals.sql",
+    "tests/totals.case": "totals.case",
+    ".gitignore": "gitignore",
+}
+_NEXT = """
+  cd {name}
+  headwater broker start                      # a Kafka broker on this machine
+  headwater topic create orders
+  headwater topic create totals --compacted
+  headwater topic write orders '{{"order_id": "o1", "customer": "ann", "amount": 12.5}}'
+  headwater run tables.sql totals.sql         # keeps totals up to date, until Ctrl-C
+  headwater sql tables.sql                    # look: SELECT * FROM totals;
+  headwater test tests                        # what the script must do, replayed with crashes
+"""
+
+
+def init(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The folder; it must not have any of the files yet.")],
+) -> None:
+    """Make a project folder: tables, a script, a test of it, headwater.toml and .gitignore."""
+    folder = Path(name)
+    there = [file for file in _FILES if (folder / file).exists()]
+    if there:
+        raise HeadwaterError(f"'{folder / there[0]}' is there already.", hint="Give another name.")
+    try:
+        for file, template in _FILES.items():
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_text((_TEMPLATES / template).read_text(encoding="utf-8"), encoding="utf-8")
+            typer.echo(f"Created {folder / file}")
+    except OSError as error:
+        raise HeadwaterError(f"'{folder}' cannot be written.", detail=str(error.strerror)) from None
+    typer.echo(_NEXT.format(name=name))

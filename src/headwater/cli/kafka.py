@@ -1,0 +1,154 @@
+"""Which broker and topic a command is about, and clients of it.
+
+The connection is that of a table, if a script with its DDL is given, else what headwater.toml in the current directory
+says, else the embedded broker. --broker goes before all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headwater.cli.scripts import Variables
+from headwater.errors import HeadwaterError, KafkaUnavailableError
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
+
+    from headwater.catalog.tables import Table
+
+__all__ = [
+    "SECONDS",
+    "SERVERS",
+    "BrokerOption",
+    "DdlOption",
+    "Target",
+    "Variables",
+    "admin_of",
+    "consumer_of",
+    "partitions_of",
+    "producer_of",
+    "target_of",
+]
+
+SECONDS = 15.0
+SERVERS = "properties.bootstrap.servers"
+
+BrokerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--broker", metavar="HOST:PORT", help="[default: that of headwater.toml, or of 'headwater broker start']"
+    ),
+]
+DdlOption = Annotated[
+    list[str] | None,
+    typer.Option("--ddl", metavar="SCRIPT", help="NAME is a table of this script: its topic, connection and formats."),
+]
+
+
+@dataclass(frozen=True)
+class Target:
+    """`table` is there if DDL was given."""
+
+    topic: str
+    connection: Mapping[str, str] = field(repr=False)
+    table: Table | None = None
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Settings of Kafka's client."""
+        prefix = "properties."
+        return {k.removeprefix(prefix): v for k, v in self.connection.items() if k.startswith(prefix)}
+
+
+def target_of(
+    name: str, broker: str | None, ddl: Sequence[str] | None = None, var: Sequence[str] | None = None
+) -> Target:
+    from headwater.options.project import find_project, read_project
+
+    table = _table(name, ddl, var) if ddl else None
+    connection = dict(table.raw_options) if table is not None else dict(read_project(find_project(Path())).connection)
+    if broker:
+        connection[SERVERS] = broker
+    if SERVERS not in connection:
+        connection[SERVERS] = _embedded()
+    if table is None:
+        return Target(name, connection)
+    topics = table.options.strings("topic")
+    if len(topics) != 1:
+        raise HeadwaterError(f"Table '{name}' has not one topic.", hint="Name a topic, without --ddl.")
+    return Target(topics[0], connection, table)
+
+
+def _table(name: str, ddl: Sequence[str], var: Sequence[str] | None) -> Table:
+    from headwater.cli.launch import Launch
+    from headwater.cli.scripts import plan_scripts, read_scripts
+
+    files = read_scripts(ddl)
+    launch = Launch.of(files, "", None, None, var, "")
+    definitions = launch.definitions()
+    plan_scripts(definitions, files, launch.variables)
+    table = definitions.catalog.table(name)
+    if not table.connector.identifier.endswith("kafka"):
+        raise HeadwaterError(f"Table '{name}' has no topic: its connector is '{table.connector.identifier}'.")
+    return table
+
+
+def _embedded() -> str:
+    from headwater.broker import Broker
+
+    broker = Broker.find()
+    if broker is None:
+        hint = "Start one with `headwater broker start`, or name one with --broker HOST:PORT or in headwater.toml."
+        raise KafkaUnavailableError("No embedded broker is running.", hint=hint)
+    return broker.bootstrap_servers
+
+
+def admin_of(target: Target, timeout: float = SECONDS) -> AdminClient:
+    """A client of a broker that answers."""
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    from headwater.connectors.kafka.clients.settings import admin_settings
+
+    admin = AdminClient(admin_settings(target.properties))
+    try:
+        admin.list_topics(timeout=timeout)
+    except KafkaException as error:
+        servers = target.connection.get(SERVERS, "")
+        raise KafkaUnavailableError(f"The broker at {servers} does not answer.", detail=error.args[0].str()) from None
+    return admin
+
+
+def partitions_of(target: Target, client: Any) -> list[int]:
+    """Of a topic that is there. `client` is any client of confluent-kafka."""
+    from headwater.options.closest import did_you_mean
+
+    found = client.list_topics(timeout=SECONDS).topics
+    if target.topic not in found:
+        names = [name for name in found if not name.startswith("__")]
+        raise HeadwaterError(f"There is no topic '{target.topic}'.", hint=did_you_mean(target.topic, names))
+    return sorted(found[target.topic].partitions)
+
+
+def consumer_of(target: Target) -> Any:
+    from confluent_kafka import Consumer
+
+    from headwater.connectors.kafka.clients.settings import consumer_settings
+
+    admin_of(target)
+    settings = {**consumer_settings(target.properties), "group.id": "headwater-topic", "auto.offset.reset": "earliest"}
+    return Consumer(settings)
+
+
+def producer_of(target: Target) -> Any:
+    from confluent_kafka import Producer
+
+    from headwater.connectors.kafka.clients.settings import producer_settings
+
+    admin_of(target)
+    return Producer({**producer_settings(target.properties), "linger.ms": 0, "delivery.report.only.error": False})

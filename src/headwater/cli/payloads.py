@@ -1,0 +1,113 @@
+"""Keys and values of messages as text, and back: as they are, or as the format of a table says."""
+
+from __future__ import annotations
+
+import json
+import struct
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headwater.errors import ValidationError
+
+if TYPE_CHECKING:
+    from headwater.catalog.tables import Table
+    from headwater.connectors.kafka.table.layout import MessageSide
+
+__all__ = ["TOMBSTONE", "Payloads", "payloads_of"]
+
+TOMBSTONE = "<tombstone>"
+_CONTROL = {9: "\\t", 10: "\\n", 13: "\\r"}
+_RAW = {"TINYINT": "b", "SMALLINT": "h", "INT": "i", "BIGINT": "q", "FLOAT": "f", "DOUBLE": "d"}
+
+
+@dataclass(frozen=True)
+class Payloads:
+    """How both sides of a topic's messages are shown and read."""
+
+    key: MessageSide | None = None
+    value: MessageSide | None = None
+
+    def key_text(self, data: bytes | None) -> str:
+        return "NULL" if data is None else _text(data, self.key)
+
+    def value_text(self, data: bytes | None) -> str:
+        return TOMBSTONE if data is None else _text(data, self.value)
+
+    def key_bytes(self, text: str | None) -> bytes | None:
+        return None if text is None else _bytes(text, self.key)
+
+    def value_bytes(self, text: str) -> bytes:
+        return _bytes(text, self.value)
+
+
+def payloads_of(table: Table | None) -> Payloads:
+    from headwater.connectors.kafka.table.layout import message_layout
+
+    if table is None:
+        return Payloads()
+    layout = message_layout(table)
+    return Payloads(layout.key, layout.value)
+
+
+def _text(data: bytes, side: MessageSide | None) -> str:
+    """What is not what the table says is shown as it is."""
+    decode = _DECODERS.get(side.format.identifier) if side is not None else None
+    if decode is not None and side is not None:
+        try:
+            return decode(data, side)
+        except (ValueError, struct.error):
+            pass
+    try:
+        text = data.decode().translate(_CONTROL)
+    except UnicodeDecodeError:
+        return f"x'{data.hex()}'"
+    return text if not any(unicodedata.category(c) == "Cc" for c in text) else f"x'{data.hex()}'"
+
+
+def _bytes(text: str, side: MessageSide | None) -> bytes:
+    encode = _ENCODERS.get(side.format.identifier) if side is not None else None
+    if encode is None or side is None:
+        return text.encode()
+    try:
+        return encode(text, side)
+    except (ValueError, KeyError, TypeError, struct.error) as error:
+        raise ValidationError(f"'{text}' is not a message of the table.", detail=str(error)) from None
+
+
+def _avro(data: bytes, side: MessageSide) -> str:
+    from headwater.testing.avro import decode_record
+
+    return json.dumps(decode_record(side.fields, data), ensure_ascii=False, default=str)
+
+
+def _to_avro(text: str, side: MessageSide) -> bytes:
+    from headwater.testing.avro import encode_record
+
+    return encode_record(side.fields, json.loads(text))
+
+
+def _raw(data: bytes, side: MessageSide) -> str:
+    """A number is in the byte order that the table says."""
+    code = _RAW.get(side.fields[0].type.name)
+    if code is None:
+        raise ValueError("text")
+    return str(struct.unpack(f"{_order(side)}{code}", data)[0])
+
+
+def _to_raw(text: str, side: MessageSide) -> bytes:
+    kind = side.fields[0].type.name
+    code = _RAW.get(kind)
+    if code is None:
+        return text.encode()
+    return struct.pack(f"{_order(side)}{code}", float(text) if kind in ("FLOAT", "DOUBLE") else int(text))
+
+
+def _order(side: MessageSide) -> str:
+    little = "little" in str(side.options.get("endianness", "big-endian"))
+    return "<" if little else ">"
+
+
+_DECODERS: Mapping[str, Callable[[bytes, Any], str]] = {"avro": _avro, "raw": _raw}
+_ENCODERS: Mapping[str, Callable[[str, Any], bytes]] = {"avro": _to_avro, "raw": _to_raw}

@@ -1,0 +1,2 @@
+INSERT INTO totals
+SELECT customer, COUNT(*), SUM(amount) FROM orders GROUP BY customer;

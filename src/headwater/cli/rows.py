@@ -1,0 +1,125 @@
+"""Showing the rows of a SELECT: on standard output as a table, CSV, JSON or changes; live on a terminal."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from headwater.cli.stopping import in_background
+from headwater.cli.style import count, span
+from headwater.errors import ValidationError
+
+if TYPE_CHECKING:
+    from rich.console import Console, Group
+
+    from headwater.results.query import QueryResult
+
+__all__ = ["FormatOption", "RowFormat", "show_query"]
+
+_REDRAWN_EVERY = 0.25
+_FRAME = 6  # lines of a live table that are not rows
+
+
+class RowFormat(str, Enum):
+    table = "table"
+    csv = "csv"
+    json = "json"
+    jsonl = "jsonl"
+
+
+FormatOption = Annotated[
+    RowFormat, typer.Option("--format", help="How the rows of SELECT are written to standard output.")
+]
+
+
+def show_query(
+    query: QueryResult, form: RowFormat, mode: str, stopped: Callable[[], bool], most: int | None = None
+) -> None:
+    """Until the query has ended, or is `stopped`, which is asked often. `mode` is the setting
+    'sql-client.execution.result-mode'. A table has at most so many rows."""
+    if form is RowFormat.json and not query.bounded:
+        query.stop()
+        raise ValidationError(
+            "JSON is one array, and this query does not end.", hint="Use --format jsonl, or give it a LIMIT."
+        )
+    if form is RowFormat.table and mode == "table" and not query.bounded and sys.stdout.isatty():
+        _show_live(query, stopped)
+        return
+
+    def stop_if_asked() -> None:
+        if query.running and stopped():
+            query.stop()
+
+    in_background(lambda: _write(_lines(query, form, mode, most)), stop_if_asked)
+
+
+def _write(lines: Iterable[str]) -> None:
+    for line in lines:
+        typer.echo(line)
+
+
+def _lines(query: QueryResult, form: RowFormat, mode: str, most: int | None) -> Iterator[str]:
+    from headwater.results import text
+
+    columns = query.columns
+    if form is RowFormat.table and (mode == "changelog" or not query.bounded):
+        return (text.change_line(change, columns) for change in query.changes())
+    if form is RowFormat.table:
+        room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        return text.table_lines(columns, query.rows(), most, room)
+    if form is RowFormat.json:
+        return text.json_text(columns, query.rows())
+    write = text.csv_lines if form is RowFormat.csv else text.json_lines
+    if query.updating and not query.bounded:
+        return write(columns, query.changes(), kinds=True)
+    if query.updating or query.query.order:
+        return write(columns, query.rows())
+    return write(columns, (change.row for change in query.changes()))  # which holds no more than it must
+
+
+def _show_live(query: QueryResult, stopped: Callable[[], bool]) -> None:
+    """A table that changes in place. Of rows that are only inserted, the newest."""
+    from rich.console import Console
+    from rich.live import Live
+
+    console, began = Console(highlight=False), time.monotonic()
+    query.newest = 1000
+    with Live(console=console, auto_refresh=False) as live:
+        while True:
+            ended = query.wait(_REDRAWN_EVERY)
+            live.update(_picture(query, console, time.monotonic() - began, ended), refresh=True)
+            if ended:
+                return
+            if stopped():
+                query.stop()
+
+
+def _picture(query: QueryResult, console: Console, age: float, ended: bool) -> Group:
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    from headwater.results.text import row_count, shown_cell
+
+    room = max(1, console.height - _FRAME)
+    rows, number = query.snapshot(room)
+    rows = rows[:room] if query.updating else rows[-room:]
+    changes = f"{count(query.changes_read)} changes" if query.updating else row_count(query.changes_read)
+    facts = [*([row_count(number)] if query.updating else []), changes, span(age)]
+    if number > len(rows):
+        facts.insert(1, f"{'first' if query.updating else 'last'} {len(rows)} shown")
+    facts.append("ended" if ended else "Ctrl-C ends the query")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in query.columns:
+        title = Text.assemble((column.name, "bold"), ("\n" + str(column.type.as_nullable()), "dim"))
+        table.add_column(title, justify="right" if column.type.is_numeric else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(shown_cell(value, c)) for value, c in zip(row, query.columns, strict=True)))
+    return Group(table, Text(" · ".join(facts), "dim", no_wrap=True, overflow="ellipsis"))

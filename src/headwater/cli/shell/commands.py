@@ -1,0 +1,124 @@
+"""Commands of the shell itself: a backslash and a word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from headwater.cli.rows import RowFormat
+from headwater.cli.style import aligned, show_table
+from headwater.errors import HeadwaterError, ValidationError
+from headwater.options.closest import did_you_mean
+from headwater.sql.paths import split
+
+if TYPE_CHECKING:
+    from headwater.cli.shell.shell import Shell
+
+__all__ = ["COMMANDS", "run_command"]
+
+Action = Callable[["Shell", str], None]
+
+
+@dataclass(frozen=True)
+class Command:
+    arguments: str
+    meaning: str
+    action: Action
+
+
+def run_command(shell: Shell, text: str) -> None:
+    """`text` starts with the backslash."""
+    name, _, argument = text.strip().rstrip(";").partition(" ")
+    command = COMMANDS.get(name)
+    if command is None:
+        hint = did_you_mean(name, COMMANDS) or "\\? lists all commands."
+        raise ValidationError(f"There is no command '{name}'.", hint=hint)
+    command.action(shell, argument.strip())
+
+
+def _describe(shell: Shell, name: str) -> None:
+    if name:
+        shell.run_sql(f"DESCRIBE {'.'.join(f'`{part}`' for part in split(name))};")
+    else:
+        _list(shell, "")
+
+
+def _list(shell: Shell, _: str) -> None:
+    catalog = shell.session.catalog
+    rows = [(table.name, "table", table.connector.identifier, _topic(table.raw_options)) for table in catalog.tables()]
+    rows += [(view.name, "view", "", "") for view in catalog.views()]
+    if not rows:
+        typer.echo("No tables. CREATE TABLE defines one, \\i FILE runs a script.")
+    else:
+        show_table(("name", "kind", "connector", "topic"), sorted(rows))
+
+
+def _topic(options: Mapping[str, str]) -> str:
+    return options.get("topic") or options.get("topic-pattern", "")
+
+
+def _jobs(shell: Shell, _: str) -> None:
+    shell.run_sql("SHOW JOBS;")
+
+
+def _stop(shell: Shell, name: str) -> None:
+    shell.run_sql(f"STOP JOB '{name}';")
+
+
+def _timing(shell: Shell, argument: str) -> None:
+    shell.timing = argument.lower() == "on" if argument else not shell.timing
+    typer.echo(f"Timing is {'on' if shell.timing else 'off'}.")
+
+
+def _format(shell: Shell, argument: str) -> None:
+    try:
+        shell.form = RowFormat(argument)
+    except ValueError:
+        raise ValidationError(f"'{argument}' is not a format.", hint=f"Formats: {', '.join(RowFormat)}.") from None
+
+
+def _script(shell: Shell, path: str) -> None:
+    try:
+        text = Path(path).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise HeadwaterError(f"'{path}' cannot be read.", detail=str(error)) from None
+    shell.run_sql(text, path)
+
+
+def _help(shell: Shell, _: str) -> None:
+    del shell
+    typer.echo("A statement ends with ';'. SELECT shows rows, INSERT starts a job in the background.\n")
+    lines = [(f"{name} {command.arguments}".strip(), command.meaning) for name, command in COMMANDS.items()]
+    for line in aligned([*lines, *_KEYS], "  "):
+        typer.echo(line)
+    typer.echo(
+        "\nStatements: SELECT, INSERT INTO, CREATE TABLE, CREATE VIEW, DROP, ALTER, DESCRIBE, SHOW, EXPLAIN, SET"
+    )
+
+
+def _quit(shell: Shell, _: str) -> None:
+    shell.ended = True
+
+
+_KEYS = (
+    ("Tab", "complete: key words, tables, columns, options and their values, topics"),
+    ("Ctrl-C", "end the query that runs, or forget what is typed; jobs go on"),
+    ("Ctrl-R", "search what was typed before"),
+    ("Ctrl-D", "quit"),
+)
+
+COMMANDS: Mapping[str, Command] = {
+    "\\d": Command("[NAME]", "columns of a table or view; without a name, all of them", _describe),
+    "\\dt": Command("", "tables and views", _list),
+    "\\jobs": Command("", "running jobs of this shell and others: status, rows, lag", _jobs),
+    "\\stop": Command("JOB", "stop a job after its current batch", _stop),
+    "\\i": Command("FILE", "run a script", _script),
+    "\\timing": Command("[on|off]", "say how long statements take", _timing),
+    "\\format": Command("FORMAT", "how rows are shown: table, csv, json, jsonl", _format),
+    "\\?": Command("", "this help", _help),
+    "\\q": Command("", "quit", _quit),
+}

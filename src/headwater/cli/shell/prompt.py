@@ -1,0 +1,86 @@
+"""The line that is typed into: history, several lines, colours, completion, and a line below that says what goes on."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.history import FileHistory
+from prompt_toolkit.patch_stdout import patch_stdout
+from prompt_toolkit.styles import Style
+
+from headwater.cli.shell.complete import SqlCompleter
+from headwater.cli.shell.words import SqlLexer, is_complete
+from headwater.install.home import headwater_home
+from headwater.options.secrets import is_secret
+
+if TYPE_CHECKING:
+    from headwater.cli.shell.shell import Shell
+
+__all__ = ["read_and_execute"]
+
+_PROMPT, _MORE = "headwater> ", "        -> "
+_STYLE = Style.from_dict(
+    {
+        "keyword": "bold ansicyan",
+        "string": "ansigreen",
+        "number": "ansimagenta",
+        "comment": "italic ansibrightblack",
+        "name": "ansiyellow",
+        "bottom-toolbar": "noreverse ansibrightblack",
+    }
+)
+_KEY = re.compile(r"'([^'\n]+)'\s*=")
+
+
+class _History(FileHistory):
+    """Kept from one shell to the next, but for statements with a password."""
+
+    def store_string(self, string: str) -> None:
+        if not any(is_secret(key) for key in _KEY.findall(string)):
+            super().store_string(string)
+
+
+def read_and_execute(shell: Shell, connection: Mapping[str, str]) -> None:
+    """Until Ctrl-D or \\q."""
+    prompt = _opened(shell, connection)
+    while not shell.ended:
+        shell.report()
+        try:
+            with patch_stdout(raw=True):  # rows of 'print' tables appear above the line
+                text = prompt.prompt(_PROMPT)
+        except KeyboardInterrupt:  # forget what is typed
+            continue
+        except EOFError:
+            return
+        if text.strip():
+            shell.execute(text)
+
+
+def _opened(shell: Shell, connection: Mapping[str, str]) -> PromptSession[str]:
+    return PromptSession(
+        history=_History(_history_file()),
+        lexer=SqlLexer(),
+        completer=SqlCompleter(shell.session.catalog, connection),
+        complete_while_typing=False,
+        complete_in_thread=True,  # topics are asked for over the network
+        multiline=Condition(lambda: not is_complete(get_app().current_buffer.text)),
+        prompt_continuation=_MORE,
+        bottom_toolbar=lambda: f" {shell.state} · \\? help · Ctrl-D quits",
+        refresh_interval=0.5,
+        style=_STYLE,
+        include_default_pygments_style=False,
+    )
+
+
+def _history_file() -> str:
+    path = Path(os.environ.get("HEADWATER_HISTORY") or headwater_home() / "sql_history")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_CREAT | os.O_APPEND, 0o600))  # which only its owner may read
+    return str(path)

@@ -1,0 +1,69 @@
+"""What librdkafka's errors mean for a person: refused for good, or likely to pass."""
+
+from __future__ import annotations
+
+from confluent_kafka import KafkaError, KafkaException
+
+from headwater.errors import HeadwaterError, JobError, KafkaRefusedError, KafkaUnavailableError
+
+__all__ = ["LastError", "is_refusal", "translated"]
+
+_REFUSED = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "Ask for the ACL READ on a topic that is read, WRITE on one that is "
+    "written, or use another user.",
+    KafkaError.GROUP_AUTHORIZATION_FAILED: "'exactly-once' notes its progress in groups that start with the prefix of "
+    "its transactions: ask for the ACL READ on them, and on the topic.",
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Ask for the ACLs WRITE and DESCRIBE on transactional ids that "
+    "start with 'sink.transactional-id-prefix'.",
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: "Ask for the ACL IDEMPOTENT_WRITE on the cluster.",
+    KafkaError._AUTHENTICATION: "Check user name, password and 'properties.sasl.*'.",
+    KafkaError._SSL: "Check the certificates and 'properties.ssl.*'.",
+    KafkaError.SASL_AUTHENTICATION_FAILED: "Check user name, password and 'properties.sasl.*'.",
+}
+_FOR_GOOD = {
+    KafkaError.INVALID_TRANSACTION_TIMEOUT: "Lower 'properties.transaction.timeout.ms', or raise the broker's "
+    "'transaction.max.timeout.ms'.",
+    KafkaError.MSG_SIZE_TOO_LARGE: "Raise 'properties.max.request.size' and the topic's 'max.message.bytes'.",
+    KafkaError.UNKNOWN_TOPIC_OR_PART: "Create the topic, or correct the table's 'topic' option.",
+    KafkaError._UNKNOWN_TOPIC: "Create the topic, or correct the table's 'topic' option.",
+    KafkaError._INVALID_ARG: "Check the 'properties.*' options.",
+    KafkaError._UNKNOWN_PARTITION: "The partitioner chose a partition that the topic does not have.",
+    KafkaError.INVALID_TIMESTAMP: "The topic refuses the time that the row gives.",
+}
+
+
+class LastError:
+    """Listens to a client: what it complained about last explains a call that then runs into its time limit."""
+
+    def __init__(self) -> None:
+        self.last: KafkaError | None = None
+
+    def forget(self) -> None:
+        """What was wrong earlier explains nothing now."""
+        self.last = None
+
+    def __call__(self, error: KafkaError) -> None:
+        if self.last is None or error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self.last = error
+
+
+def is_refusal(error: KafkaError) -> bool:
+    """Whether waiting is of no use."""
+    return error.code() in _REFUSED
+
+
+def translated(error: KafkaException, doing: str, last_error: LastError | None = None) -> HeadwaterError:
+    """A failure of the client as one of ours; `doing` says at what. What may pass by itself is KafkaUnavailable."""
+    cause: KafkaError = error.args[0]
+    last = last_error.last if last_error is not None else None
+    if last is not None and last.code() in _REFUSED and cause.code() == KafkaError._TIMED_OUT:
+        cause = last
+    detail = f"{cause.name()}: {cause.str()}"
+    if cause.code() in _REFUSED:
+        return KafkaRefusedError(f"The broker refused {doing}.", detail=detail, hint=_REFUSED[cause.code()])
+    if cause.code() in _FOR_GOOD:
+        return JobError(f"Kafka does not take {doing}.", detail=detail, hint=_FOR_GOOD[cause.code()])
+    if last is not None and last is not cause:
+        detail += f"\nThe client said before: {last.name()}: {last.str()}"
+    hint = "Check that the brokers run and can be reached from all executors."
+    return KafkaUnavailableError(f"The broker does not answer: {doing}.", detail=detail, hint=hint)

@@ -1,0 +1,107 @@
+"""What to do about messages that a job still needed and the broker no longer has: 'scan.on-data-loss'.
+
+Retention removes messages, and topics are deleted, and perhaps created again under their name. Offsets of the old topic
+mean nothing in the new one, whichever they are: the ids of topics tell them apart, where the client knows such.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from headwater.catalog.tables import Table
+from headwater.connectors.kafka.clients.admin import Admin, Look, Offsets, TopicPartition
+from headwater.connectors.runtime import RuntimeContext
+from headwater.errors import DataLossError
+
+__all__ = ["DataLossPolicy"]
+
+CHECK_SECONDS = 10.0
+
+
+class DataLossPolicy:
+    """Compares where a job stands with what its topics have. A loss stops the job, or with 'continue' is warned of."""
+
+    def __init__(self, table: Table, admin: Admin, context: RuntimeContext) -> None:
+        self._table = table
+        self._admin = admin
+        self._context = context
+        self._checked_at = float("-inf")
+        self.topic_ids: dict[str, str] = {}
+        self.continues = table.options.string("scan.on-data-loss") == "continue"
+
+    @property
+    def asks_earliest(self) -> bool:
+        """Whether the beginnings of partitions are needed now. In between, whoever fetches messages finds them gone;
+        but one that goes on without them must be warned of."""
+        return self.continues or time.monotonic() - self._checked_at >= CHECK_SECONDS
+
+    def checked(self, here: Offsets, look: Look, ends_early: bool) -> Offsets:
+        """Where to go on. What is not in `look` is deleted, and left out; what is only there is new, and begins at its
+        beginning. With `ends_early`, `look.latest` is the end of decided transactions, not of the log."""
+        for tp in here.keys() - look.latest.keys():
+            self._lost(tp, f"the job stands at offset {here[tp]}, and the topic has been deleted", "without it")
+        if look.earliest:
+            self._checked_at = time.monotonic()
+        recreated, beyond = self._recreated(look), self._ends_before(here, look.latest, ends_early)
+        doubtful = [tp for tp in look.latest if tp not in here or tp in beyond or tp[0] in recreated]
+        asked = [tp for tp in doubtful if tp not in look.earliest]
+        earliest = {**look.earliest, **(self._admin.earliest(asked) if asked else {})}
+        start = {tp: here.get(tp, earliest.get(tp, 0)) for tp in look.latest}
+        for tp, offset in here.items() & start.items():
+            seen = _missing(offset, earliest.get(tp, 0), beyond.get(tp), tp[0] in recreated)
+            if seen:
+                start[tp] = earliest[tp]
+                self._lost(tp, f"the job stands at offset {offset}, and the topic {seen}", f"at {start[tp]}")
+        self.topic_ids |= look.topic_ids
+        return start
+
+    def check_topics(self, known: Mapping[str, str]) -> None:
+        """The topics of an earlier run must still be the same ones. Those that are gone are for `checked`."""
+        self.topic_ids = dict(known)
+        there = self._admin.topic_ids(list(known)) if known else {}
+        for topic in sorted(known):
+            if not self.continues and there.get(topic, known[topic]) != known[topic]:
+                raise self._failure(topic, "The topic has been deleted and created again since the last commit.")
+
+    def check_cluster(self, known: str, now: str) -> None:
+        if known and now and known != now and not self.continues:
+            raise DataLossError(
+                f"Table '{self._table.name}' was read from another Kafka cluster.",
+                detail=f"The checkpoint knows cluster '{known}', and the brokers belong to '{now}'.",
+                hint="Correct 'properties.bootstrap.servers', or start with a new checkpoint. With "
+                "'scan.on-data-loss' = 'continue', topics of the same names are read from their beginning.",
+            )
+
+    def _recreated(self, look: Look) -> set[str]:
+        known = self.topic_ids
+        return {topic for topic, id_ in look.topic_ids.items() if known.get(topic, id_) != id_}
+
+    def _ends_before(self, here: Offsets, latest: Offsets, ends_early: bool) -> Offsets:
+        """The ends of partitions that end before the job's offset: their topics have been deleted and made again."""
+        beyond = [tp for tp, end in latest.items() if here.get(tp, 0) > end]
+        ends = self._admin.latest(beyond) if beyond and ends_early else latest
+        return {tp: ends[tp] for tp in beyond if here[tp] > ends[tp]}
+
+    def _lost(self, tp: TopicPartition, seen: str, where: str) -> None:
+        if not self.continues:
+            raise self._failure(tp[0], f"Partition {tp[1]}: {seen}.")
+        text = f"Table '{self._table.name}' lost messages of topic '{tp[0]}', partition {tp[1]}: {seen}."
+        self._context.warn(f"{text} It goes on {where}, as 'scan.on-data-loss' says.")
+
+    def _failure(self, topic: str, detail: str) -> DataLossError:
+        return DataLossError(
+            f"Table '{self._table.name}' needs messages that topic '{topic}' no longer has.",
+            detail=detail,
+            hint="Retention removed them, or the topic was deleted. Set 'scan.on-data-loss' = 'continue' to go on with "
+            "what is left, or start with a new checkpoint.",
+        )
+
+
+def _missing(offset: int, first: int, end: int | None, recreated: bool) -> str:
+    """Why an offset is none of the topic's any more; '' if it is."""
+    if end is not None:
+        return f"ends at {end}"
+    if recreated:
+        return "has been deleted and created again"
+    return f"now begins at {first}" if offset < first else ""

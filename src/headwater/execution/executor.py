@@ -1,0 +1,223 @@
+"""One attempt at one batch, as a Spark job: the port that `protocol.batches` drives.
+
+The plan is prepared when the job starts, and again only when it really changes: a schema was learned from a registry,
+or a batch that an earlier run left pending must go the route that run has chosen. A client of the JVM (see `ScanPlan`)
+cannot learn by local properties what to read: where one is used, the plan is made for every batch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater.connectors.runtime import Sink
+from headwater.connectors.workers import map_in_arrow
+from headwater.execution.compaction import Compactor
+from headwater.execution.inputs import Inputs
+from headwater.execution.lowering import Lowering
+from headwater.execution.prepared import Metrics, PreparedPlan, chunks, collect, count, spark_jobs
+from headwater.execution.watermarks import reported_watermarks
+from headwater.execution.worker import BATCH, Reports, ShowStage, TaskBatch, WriteStage, new_reports
+from headwater.plan.nodes import Write
+from headwater.protocol.batches import BatchOutcome
+from headwater.protocol.records import Commit, Intent, StateFiles
+from headwater.protocol.storage import open_storage
+
+__all__ = ["BatchExecutor", "Route"]
+
+
+@dataclass(frozen=True)
+class Route:
+    """How rows come from the splits to the writers: all that decides which task reads, keeps and writes a row. It is
+    part of every intent, because a batch that was written in part must be finished by the same route.
+
+    tasks       per source, how many tasks read it
+    partitions  of the state, and so of everything behind an operator
+    plan        a digest of the plan and of the options of its tables
+    """
+
+    tasks: tuple[int, ...]
+    partitions: int
+    plan: str
+
+    def __str__(self) -> str:
+        return f"{'+'.join(map(str, self.tasks))} reading tasks, {self.partitions} state partitions"
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "tasks": list(self.tasks)}
+
+    @staticmethod
+    def from_json(content: Mapping[str, Any]) -> Route:
+        return Route(tuple(content["tasks"]), content["partitions"], content["plan"])
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A plan that can be executed, and the sources behind its metrics. `plan` is None where it is made per batch."""
+
+    plan: PreparedPlan | None
+    bad_metrics: Mapping[str, int]
+    late_metrics: tuple[str, ...] = ()
+
+
+class BatchExecutor:
+    """Executes intents of one job."""
+
+    def __init__(self, name: str, root: Write, spark: SparkSession, inputs: Inputs, sink: Sink, location: str) -> None:
+        self._name = name
+        self._root = root
+        self._spark = spark
+        self._inputs = inputs
+        self._sink = sink
+        self._location = location
+        self._reports = new_reports(spark.sparkContext)
+        self.compactor = Compactor(name, spark, open_storage(location))
+        self._ready: dict[tuple[Route, int], _Ready] = {}
+        self.spark_seconds = 0.0
+        self.reported: Reports = {}
+        self.route = ""
+
+    def execute(self, intent: Intent, committed: Commit, attempt: str) -> BatchOutcome:
+        """1. Take the plan. 2. Run it; tasks report. 3. Look after bad messages. 4. Put the outcome together."""
+        ready = self._prepared(Route.from_json(intent.route))  # 1
+        batch = TaskBatch(
+            intent.batch,
+            attempt,
+            intent.digest,
+            intent.splits,
+            intent.time,
+            _state_json(committed.state),
+            committed.watermarks,
+            intent.watermarks,
+        )
+        # Spark keeps an accumulator for the life of the application: one for the job, emptied before each attempt.
+        self._reports.value = {}
+        began = time.monotonic()
+        metrics, written = self._run(ready, batch)  # 2
+        self.spark_seconds = time.monotonic() - began
+        bad = self._inputs.divert_bad_records(intent.splits, self._bad_counts(ready, metrics))  # 3
+        # A task of an earlier attempt may report now; what it wrote belongs to no commit.
+        reports = self.reported = {key: report for key, report in self._reports.value.items() if key[0] == attempt}
+        if written is None:
+            written = _summed(reports, attempt, "written")
+        late = sum(metrics.get(name, 0) for name in ready.late_metrics) + _summed(reports, attempt, "late")
+        counts = {"in": _rows(intent), "out": written, "bad": bad, "late": late}
+        # Compactions enter here, with a batch, so that there is still one writer of commits only.
+        state = self.compactor.apply(self._state(committed.state, attempt))
+        watermarks = reported_watermarks(committed.watermarks, len(self._inputs.sources), reports, attempt)
+        return BatchOutcome(state, self._sink.facts(), watermarks, counts)  # 4
+
+    def learn(self, intent: Intent) -> None:
+        """Ask registries for the schemas of a batch's messages; the plan is then made again."""
+        self._inputs.learn(intent.splits)
+
+    def prepare(self, route: Route) -> None:
+        """Plan ahead, so that the first batch does not wait for it."""
+        self._prepared(route)
+
+    def _prepared(self, route: Route) -> _Ready:
+        key = (route, self._inputs.revision)
+        if key not in self._ready:
+            lowering = self._lowering(route)
+            frame = self._frame(lowering)
+            plan = (
+                None
+                if lowering.needs_splits or self._sink.saves
+                else PreparedPlan.of(frame, observed=lowering.observed, shared=lowering.shares)
+            )
+            self.compactor.specs = lowering.state_tables
+            self.route = _described(route, lowering, planned_once=plan is not None)
+            # One plan is kept: a route changes only with a restart or a rescale, a revision with a new schema, and
+            # neither comes back.
+            self._ready = {key: _Ready(plan, dict(lowering.bad_metrics), tuple(lowering.late_metrics))}
+        return self._ready[key]
+
+    def _lowering(self, route: Route, batch: TaskBatch | None = None) -> Lowering:
+        splits = [[list(task) for task in source] for source in batch.splits] if batch is not None else None
+        return Lowering(
+            self._spark, self._root, self._inputs, route.tasks, route.partitions, self._location, self._reports, splits
+        )
+
+    def _frame(self, lowering: Lowering) -> DataFrame:
+        """The whole plan: what is left after it is nothing, chunks to show, or rows to count."""
+        messages = self._sink.encode(lowering.rows())
+        writer, renderer = self._sink.writer(), self._sink.renderer()
+        if writer is not None:
+            return map_in_arrow(messages, WriteStage(writer, self._reports), "nothing BIGINT")
+        if renderer is not None:
+            return map_in_arrow(messages, ShowStage(renderer), "chunk BINARY")
+        return messages
+
+    def _run(self, ready: _Ready, batch: TaskBatch) -> tuple[Metrics, int | None]:
+        """Metrics, and the number of rows written where it is not reported by tasks."""
+        properties = {BATCH: batch.to_property(), "spark.scheduler.pool": self._name}
+        group, description = f"headwater-{batch.attempt}", f"{self._name}: batch {batch.number}"
+        counted: list[int | None] = [None]
+
+        def act(executed: Any) -> None:
+            if self._sink.shows:
+                counted[0] = sum(map(self._sink.show, chunks(executed)))
+            elif self._sink.writer() is None:
+                counted[0] = count(executed)
+            else:
+                collect(executed)
+
+        if ready.plan is not None:
+            return ready.plan.run(properties, group, description, act), counted[0]
+        with spark_jobs(self._spark, properties, group, description):
+            lowering = self._lowering(self._route_of(ready), batch)
+            frame = self._frame(lowering)
+            if self._sink.saves:
+                return {}, self._sink.save(frame)
+            plan = PreparedPlan.of(frame, observed=lowering.observed, shared=lowering.shares)
+            return plan.run(properties, group, description, act), counted[0]
+
+    def _route_of(self, ready: _Ready) -> Route:
+        return next(route for (route, _), known in self._ready.items() if known is ready)
+
+    def _bad_counts(self, ready: _Ready, metrics: Metrics) -> list[int]:
+        counts = [0] * len(self._inputs.sources)
+        for name, place in ready.bad_metrics.items():
+            counts[place] += metrics.get(name, 0)
+        return counts
+
+    def _state(self, before: StateFiles, attempt: str) -> StateFiles:
+        """The state after the batch: partitions that a task has reported, and all others as they were."""
+        # A state partition that received nothing reports nothing, and keeps its files.
+        after = {operator: dict(partitions) for operator, partitions in before.items()}
+        for (of, kind, *where), report in self._reports.value.items():
+            if of == attempt and kind == "state":
+                operator, partition = where
+                tables = {table: tuple(runs) for table, runs in report.items()}
+                after.setdefault(operator, {})[int(partition)] = tables
+        return after
+
+
+def _summed(reports: Reports, attempt: str, wanted: str) -> int:
+    return sum(rows for (of, kind, *_), rows in reports.items() if of == attempt and kind == wanted)
+
+
+def _described(route: Route, lowering: Lowering, *, planned_once: bool) -> str:
+    """For whoever watches the job."""
+    parts = [str(route)]
+    parts += [f"pre-aggregates '{name}' while reading" for name in lowering.pre_aggregated]
+    return ", ".join(parts) + ("" if planned_once else "; a client of the JVM: planned for every batch")
+
+
+def _rows(intent: Intent) -> int:
+    pairs = zip(intent.start, intent.end, strict=True)
+    return sum(end[key] - start.get(key, 0) for start, end in pairs for key in end)
+
+
+def _state_json(state: StateFiles) -> dict[str, dict[str, dict[str, list[Any]]]]:
+    return {
+        operator: {
+            str(partition): {table: [run.to_json() for run in runs] for table, runs in tables.items()}
+            for partition, tables in partitions.items()
+        }
+        for operator, partitions in state.items()
+    }

@@ -1,0 +1,277 @@
+"""GROUP BY on its way to the keyed operator: per row, the partial aggregate that goes into each accumulator.
+
+Where all accumulators are plain sums or best-so-far values, Spark's own hash aggregation reduces the batch to one row
+per group before Python sees it. Where values must be remembered (DISTINCT, MIN and MAX over retractions, lists), or the
+order of rows counts, the rows themselves are shuffled by group, with nothing but the columns needed.
+
+Where nothing but columns of a table is aggregated, the tasks that read it pre-aggregate: `local_aggregation`. A WHERE
+that compares columns with literals is evaluated there too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import ArrayType
+
+from headwater.changelog.accumulate import Accumulator
+from headwater.changelog.aggregate import ROWS, Aggregate, Extreme
+from headwater.changelog.arrivals import ARRIVAL, Collected, OrderedMultiset, order_of
+from headwater.changelog.conditions import And, Compare, Condition, IsNull, Literal, Not, Or
+from headwater.changelog.conditions import Column as Col
+from headwater.changelog.exact_sums_sql import SALT, DoubleSum, partial_columns, partial_keys, partial_sums, salted
+from headwater.changelog.kinds import HASH, KIND
+from headwater.changelog.multiset import Multiset
+from headwater.changelog.preaggregate import PreAggregation
+from headwater.connectors.runtime import LocalAggregation
+from headwater.execution.lowering.base import Lowering, lowers
+from headwater.execution.lowering.partials import Declared, Partials, declared
+from headwater.plan import nodes as n
+from headwater.sql.spark_text import quote_name
+from headwater.sql.typed import Predicate
+from headwater.state.partitions import hash_sql
+
+__all__ = ["local_aggregation", "prepared"]
+
+
+@lowers(n.Aggregate)
+def _aggregate(lowering: Lowering, node: n.Aggregate) -> DataFrame:
+    """Where the source can, groups begin to be added up in the tasks that read them."""
+    wanted = local_aggregation(node)
+    local = lowering.inputs.scan(*wanted) if wanted is not None else None
+    if wanted is not None and local is not None:
+        lowering.pre_aggregated.append(wanted[0].table.name)
+        rows = lowering.scanned(wanted[0], local)
+    else:
+        rows = lowering.lower(node.input)
+    grouped, operator = prepared(node, rows, lowering.partitions, node.groups, partial_rows=local is not None)
+    return lowering.keyed(node, grouped, operator)
+
+
+def prepared(
+    node: n.Aggregate,
+    frame: DataFrame,
+    partitions: int,
+    by: Sequence[str],
+    kept: Sequence[str] = (),
+    *,
+    partial_rows: bool = False,
+) -> tuple[DataFrame, Aggregate]:
+    """The frame partitioned by the groups `by`, with HASH and all partial aggregates; and the operator for it. Where
+    columns are to be `kept`, rows are shuffled as they are. `partial_rows` of a local aggregation have partial
+    aggregates already, and lists of the values that must be remembered."""
+    partials, results = declared(node, retracting=KIND in frame.columns)
+    partials.alone = bool(kept)
+    groups = [quote_name(g) for g in by]
+    ones = () if partial_rows else partials.ones()
+    rows = frame
+    if not partial_rows:
+        shuffled = {name: sql for name, sql in partials.columns.items() if name not in ones}
+        if partials.row_by_row:
+            shuffled |= partials.plain_doubles()
+        else:
+            shuffled |= {f"{double.name}_of_row": double.value for double in partials.doubles.values()}
+        if partials.by_arrival:  # rows of a task are numbered as they come, tasks in their order
+            shuffled[ARRIVAL] = "monotonically_increasing_id()"
+        items = (f"{sql} AS {name}" for name, sql in shuffled.items())
+        rows = frame.selectExpr(*groups, *map(quote_name, kept), *items)
+    if not partials.row_by_row:
+        rows = _reduced(rows, groups, partials, partial_rows=partial_rows)
+    elif groups:
+        rows = rows.repartition(partitions, *groups)
+    else:
+        rows = rows.repartition(1)
+    rows = _with_hashes(rows, groups, partials)
+    return rows, _operator(node, by, rows, partials, results, ones)
+
+
+def local_aggregation(node: n.Aggregate) -> tuple[n.Scan, LocalAggregation] | None:
+    """The table whose rows are aggregated and how its readers pre-aggregate them; None if there is more to it than
+    columns of one table, and conditions that can be evaluated while reading."""
+    found = _table_below(node.input)
+    if found is None:
+        return None
+    scan, names, filters = found
+    partials, _ = declared(node, retracting=False)
+    parts = partials.all_parts()
+    if not all(part is not None and (not part.column or part.column in names) for part in parts):
+        return None
+    if not all(group in names for group in node.groups):
+        return None
+    kinds = {c.name: c.type for c in scan.columns}
+    compared = [names[g] for g in node.groups] + [names[p.column] for p in parts if p and p.how == "values"]
+    if any(kinds[column].name in {"FLOAT", "DOUBLE"} for column in compared):  # -0.0 and NaN: Spark knows best
+        return None
+    groups = tuple((names[group], group) for group in node.groups)
+    local = PreAggregation(groups, tuple(replace(p, column=names.get(p.column, "")) for p in parts if p))
+    where = reduce(And, map(_condition, filters)) if filters else None
+    where_sql = " AND ".join(predicate.sql for predicate in filters)
+    return scan, LocalAggregation(local, _of_one_row(local), where, where_sql)
+
+
+def _table_below(node: n.Node) -> tuple[n.Scan, dict[str, str], list[Predicate]] | None:
+    """The table below projections and filters, which of its columns stands behind each name above, and the filters."""
+    names = {name: name for name in node.names}
+    filters: list[Predicate] = []
+    while isinstance(node, n.Project | n.Filter):
+        if isinstance(node, n.Filter):
+            predicate = node.predicate.as_predicate
+            if predicate is None or not _keeps_names(node.input, node.predicate.refs):
+                return None
+            filters.append(predicate)
+        else:
+            taken = {c.name: e.column for c, e in node.items}
+            names = {name: column for name, inner in names.items() if (column := taken.get(inner)) is not None}
+        node = node.input
+    return (node, names, filters) if isinstance(node, n.Scan) else None
+
+
+def _keeps_names(node: n.Node, names: frozenset[str]) -> bool:
+    """Whether columns have the same names all the way down: then a predicate holds for the table as it is written."""
+    while isinstance(node, n.Project | n.Filter):
+        taken = {c.name: e.column for c, e in node.items} if isinstance(node, n.Project) else {}
+        if any(taken.get(name, name) != name for name in names):
+            return False
+        node = node.input
+    return True
+
+
+def _condition(predicate: Predicate) -> Condition:
+    parts = [_condition(operand) for operand in predicate.operands]
+    match predicate.operator:
+        case "AND":
+            return reduce(And, parts)
+        case "OR":
+            return reduce(Or, parts)
+        case "NOT":
+            return Not(parts[0])
+        case "IS NULL":
+            return IsNull(Col(predicate.column))
+    kind = pa.int64() if isinstance(predicate.literal, int) else pa.string()
+    return Compare(predicate.operator, Col(predicate.column), Literal(predicate.literal, kind))
+
+
+def _of_one_row(local: PreAggregation) -> dict[str, str]:
+    """What a single row gives to its group, as SQL."""
+    found = {name: quote_name(column) for column, name in local.groups}
+    for part in local.partials:
+        column = quote_name(part.column)
+        found[part.name] = {
+            "rows": "1L",
+            "present": f"IF({column} IS NULL, 0L, 1L)",
+            "sum": f"CAST({column} AS BIGINT)",
+            "values": f"array({column})",
+            "limb": "0L",  # of a single row the value itself is a partial sum
+            "beyond": f"CAST({column} AS DOUBLE)",
+            "beyond_weight": f"IF({column} IS NULL, 0L, 1L)",
+        }.get(part.how, column)
+    return found
+
+
+def _reduced(rows: DataFrame, groups: list[str], partials: Partials, *, partial_rows: bool) -> DataFrame:
+    """One row per group and task, by Spark's own hash aggregation. A sum of DECIMAL(38,s) stays DECIMAL(38,s)."""
+    totals = [F.expr(f"{function}({name})").alias(name) for name, function in partials.functions.items()]
+    weight = ROWS if partials.retracting else "1L"  # of a single row, the number of rows is its weight
+    doubles = [DoubleSum(d.name, f"{d.name}_of_row", weight) for d in partials.doubles.values()]
+    if not doubles:
+        frame = rows.groupBy(*groups).agg(*totals)
+        # An aggregate over no rows at all would still give one row.
+        return frame.where(f"{ROWS} IS NOT NULL") if not groups else frame
+    names, kept = [double.name for double in doubles], list(partials.functions)
+    if partial_rows:
+        projections = salted(names, groups, [*kept, *names, *partial_columns(names)])
+    else:
+        projections = partial_sums(doubles, groups, kept)
+    for projection in projections:
+        rows = rows.selectExpr(*projection)
+    totals += [F.expr(f"sum({column})").alias(column) for column in partial_columns(names)]
+    frame = rows.groupBy(*groups, *partial_keys(names)).agg(*totals).drop(SALT)
+    return frame if groups else frame.coalesce(1)
+
+
+def _with_hashes(rows: DataFrame, groups: list[str], partials: Partials) -> DataFrame:
+    """HASH of the group, and for values that are remembered one whose upper half is that of the group: they lie
+    together in the state, and in the group's state partition."""
+    of_group = hash_sql(groups)
+    extra = [f"{of_group} AS {HASH}"]
+    for name in partials.multisets.values():
+        value = f"{name}_value"
+        if isinstance(rows.schema[value].dataType, ArrayType):
+            extra.append(f"transform({value}, v -> {hash_sql(groups, 'v')}) AS {name}_hash")
+        else:
+            extra.append(f"{hash_sql(groups, value)} AS {name}_hash")
+    for name in partials.ordered.values():
+        value = f"{name}_value"
+        has_map = "map<" in rows.schema[value].dataType.simpleString()  # Spark has no hash of a map
+        extra.append(f"{hash_sql(groups, f'CAST({value} AS STRING)' if has_map else value)} AS {name}_hash")
+    return rows.selectExpr("*", *extra)
+
+
+def _operator(
+    node: n.Aggregate,
+    by: Sequence[str],
+    rows: DataFrame,
+    partials: Partials,
+    results: list[Declared],
+    ones: tuple[str, ...],
+) -> Aggregate:
+    schema = to_arrow_schema(rows.schema)
+    groups = pa.schema([schema.field(g) for g in by])
+    plain = [
+        Accumulator(name, pa.int64() if name in ones else schema.field(name).type, function)
+        for name, function in partials.functions.items()
+        if name != ROWS
+    ]
+    plain += [Accumulator(double.name, pa.float64(), "sum") for double in partials.doubles.values()]
+    fed = [_fed_accumulator(schema, *entry) for entry in partials.fed]
+    multisets = tuple(
+        Multiset(name, groups, _one_value(schema.field(f"{name}_value")), f"{name}_weight", f"{name}_hash")
+        for name in partials.multisets.values()
+    )
+    ordered = tuple(
+        OrderedMultiset(name, groups, schema.field(f"{name}_value"), f"{name}_weight", f"{name}_hash")
+        for name in partials.ordered.values()
+    )
+    collected = [a for c in partials.collected for a in _collected_accumulators(schema, c)]
+    return Aggregate(
+        groups,
+        (*plain, *fed, *collected),
+        tuple(one.result() for one in results),
+        node.before,
+        (*multisets, *ordered),
+        tuple(Extreme(*entry) for entry in partials.extremes),
+        tuple(partials.collected),
+        ones,
+    )
+
+
+def _collected_accumulators(schema: pa.Schema, collected: Collected) -> list[Accumulator]:
+    name, multiset = collected.accumulator, collected.multiset
+    value = schema.field(f"{multiset}_value").type
+    if collected.function == "list":
+        return [Accumulator(name, pa.list_(value), "collected", multiset)]
+    order = Accumulator(order_of(name), pa.int64(), "collected", multiset)
+    return [Accumulator(name, value, "collected", multiset), order]
+
+
+def _fed_accumulator(schema: pa.Schema, name: str, multiset: str, of_values: bool, function: str) -> Accumulator:
+    value = _one_value(schema.field(f"{multiset}_value")).type
+    if function != "sum":
+        return Accumulator(name, value, function, multiset)
+    if not of_values:
+        return Accumulator(name, pa.int64(), "sum", multiset)
+    if pa.types.is_decimal(value):
+        total = pa.decimal128(38, value.scale)
+    else:
+        total = pa.float64() if pa.types.is_floating(value) else pa.int64()
+    return Accumulator(name, total, "sum", multiset, of_values=True)
+
+
+def _one_value(field: pa.Field) -> pa.Field:
+    return field.with_type(field.type.value_type) if pa.types.is_list(field.type) else field

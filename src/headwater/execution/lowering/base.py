@@ -1,0 +1,232 @@
+"""What lowering has besides the plan, and what the lowerings of several nodes share.
+
+Between nodes travels a DataFrame with the node's columns, the column `KIND` unless all rows are inserts, and for
+upserts straight from a source the columns that order its changes. Stateless work is Spark SQL text; stateful work is a
+keyed operator in `mapInArrow`. Nothing here may depend on a batch: tasks ask `worker.TaskBatch` for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from pyspark.accumulators import Accumulator
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+
+from headwater.changelog.expiring import Expiring
+from headwater.changelog.kinds import HASH, KIND
+from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, POSITION
+from headwater.changelog.operator import OWN_WATERMARK, Operator
+from headwater.connectors.runtime import PLACE, ScanPlan
+from headwater.connectors.spark_types import type_sql
+from headwater.connectors.workers import map_in_arrow
+from headwater.execution.inputs import Inputs, Splits
+from headwater.execution.python_functions import register_functions
+from headwater.execution.worker import INPUT, OperatorStage, ReadStage, Reports, input_column
+from headwater.plan import nodes as n
+from headwater.plan.fingerprint import operator_name
+from headwater.plan.share import keeps_state
+from headwater.plan.times import watermark_scans
+from headwater.spark_internals import executed_plan
+from headwater.sql.spark_text import quote_name
+from headwater.state.table import TableSpec
+
+__all__ = ["HIDDEN", "ORDERED_BY", "RULES", "Lowering", "has_map", "lowers", "pick", "tasks_of"]
+
+ORDERED_BY = (ORDER, PARTITION, OFFSET, POSITION)
+HIDDEN = (KIND, *ORDERED_BY, OWN_WATERMARK, PLACE)
+"""Columns that travel beside those of the plan, from where they come to whoever takes them."""
+
+Rule = Callable[["Lowering", Any], DataFrame]
+RULES: dict[type[n.Node], Rule] = {}
+"""One function per node."""
+R = TypeVar("R", bound=Callable[..., DataFrame])
+
+
+def lowers(*kinds: type[n.Node]) -> Callable[[R], R]:
+    """Marks the function that lowers nodes of these kinds."""
+
+    def register(rule: R) -> R:
+        RULES.update(dict.fromkeys(kinds, rule))
+        return rule
+
+    return register
+
+
+@dataclass
+class Lowering:
+    """What lowering needs besides the plan. `splits` are given only where a client of the JVM reads, whose plan cannot
+    be prepared. Filled while lowering: `bad_metrics`, the names of observed metrics with the place of their source, the
+    `state_tables` of each operator, the tables whose readers pre-aggregate, and for each source what goes before PLACE
+    in the name of a partition. `late_metrics` count rows that came too late."""
+
+    spark: SparkSession
+    root: n.Write
+    inputs: Inputs
+    tasks: tuple[int, ...]
+    partitions: int
+    location: str
+    reports: Accumulator[Reports]
+    splits: Splits | None = None
+    bad_metrics: dict[str, int] = field(default_factory=dict)
+    state_tables: dict[str, tuple[TableSpec, ...]] = field(default_factory=dict)
+    pre_aggregated: list[str] = field(default_factory=list)
+    needs_splits: bool = False
+    place_prefixes: dict[int, str] = field(default_factory=dict)
+    late_metrics: list[str] = field(default_factory=list)
+    _frames: dict[int, DataFrame] = field(default_factory=dict)
+
+    def rows(self) -> DataFrame:
+        """The rows to write: the sink's columns and, unless all are inserts, `KIND`."""
+        register_functions(self.spark, self.root)
+        frame = self.lower(self.root.input)
+        kept = [c for c in (*self.root.input.names, KIND) if c in frame.columns]
+        return frame.select(*map(quote_name, kept))
+
+    def lower(self, node: n.Node) -> DataFrame:
+        """A node that is used twice is lowered once."""
+        if id(node) not in self._frames:
+            frame = RULES[type(node)](self, node)
+            behind_exchange = self._is_shared(node) or node in timed_beside_others(self.root)
+            self._frames[id(node)] = self._exchanged(node, frame) if behind_exchange else frame
+        return self._frames[id(node)]
+
+    @property
+    def shares(self) -> bool:
+        return any(map(self._is_shared, n.walk(self.root)))
+
+    def _is_shared(self, node: n.Node) -> bool:
+        uses = [child for user in n.walk(self.root) for child in user.inputs if child is node]
+        return len(uses) > 1 and keeps_state(node)
+
+    def _exchanged(self, node: n.Node, frame: DataFrame) -> DataFrame:
+        """Behind an exchange, which Spark executes once for all that read it. Operators must not run twice: they would
+        compute from input that was computed twice, and need not be the same."""
+        together = node.distribution
+        if together == ():
+            return frame.repartition(1)
+        by = together or [f.name for f in frame.schema.fields if f.name not in HIDDEN and not has_map(f.dataType)]
+        return frame.repartition(self.partitions, *map(quote_name, by))
+
+    def scanned(self, scan: n.Scan | n.Values, plan: ScanPlan) -> DataFrame:
+        place = self.inputs.place_of(scan)
+        self.place_prefixes[place] = plan.place_prefix
+        if plan.bad_metric:
+            self.bad_metrics[plan.bad_metric] = place
+        if plan.reader is not None:
+            tasks = self.tasks[place]
+            numbers = self.spark.range(0, tasks, 1, tasks)
+            return plan.decode(map_in_arrow(numbers, ReadStage(place, plan.reader), plan.schema))
+        assert plan.messages is not None
+        self.needs_splits = True
+        nothing: list[list[object]] = [[] for _ in range(self.tasks[place])]
+        return plan.decode(plan.messages(self.splits[place] if self.splits is not None else nothing))
+
+    def keyed(self, node: n.Node, frame: DataFrame, operator: Operator, known: StructType | None = None) -> DataFrame:
+        """Run the operator of a node on a frame that is partitioned by its key and has HASH. `known` has the types of
+        its output columns, as far as the frame has not."""
+        return self._run(node, frame, operator, _spark_schema(known or frame.schema, operator))
+
+    def keyed_several(self, node: n.Node, frames: Sequence[DataFrame], operator: Operator) -> DataFrame:
+        """Run the operator of a node with several inputs. Each frame has HASH, whose upper half decides the partition;
+        their rows arrive by one shuffle, each in the struct of its input."""
+        known = StructType([f for frame in frames for f in frame.schema.fields])
+        tagged = [_tagged(frame, index, frames) for index, frame in enumerate(frames)]
+        together = reduce(lambda a, b: a.union(b), tagged)
+        count = 1 if node.partitioned_by == () else self.partitions
+        partition = F.expr(f"CAST(pmod(shiftright({HASH}, 32), {count}L) AS INT)")
+        return self._run(node, together.repartitionById(count, partition), operator, _spark_schema(known, operator))
+
+    def _run(self, node: n.Node, frame: DataFrame, operator: Operator, schema: StructType) -> DataFrame:
+        name = operator_name(self.root, node)
+        if self.root.ttl and not node.timed:
+            operator = Expiring(operator, self.root.ttl * 1000)
+        self.state_tables[name] = operator.tables
+        sources, tasks = self._sources_of_time(node), _tasks_of_frame(frame) if operator.timed else 0
+        stage = OperatorStage(name, operator, self.partitions, self.location, self.reports, sources, tasks)
+        return map_in_arrow(frame, stage, schema)
+
+    @property
+    def observed(self) -> bool:
+        """Whether there are metrics to ask for."""
+        return bool(self.bad_metrics or self.late_metrics)
+
+    @property
+    def time_zone(self) -> str:
+        return str(self.spark.conf.get("spark.sql.session.timeZone"))
+
+    def _sources_of_time(self, node: n.Node) -> tuple[int, ...]:
+        """The sources whose watermark is the operator's time. Behind them all comes processing time."""
+        if node.timed and node.clock is n.TimeKind.PROCESSING:
+            return (len(self.inputs.sources),)
+        return tuple(sorted({self.inputs.place_of(scan) for scan in watermark_scans(node)}))
+
+
+def _tasks_of_frame(frame: DataFrame) -> int:
+    return int(executed_plan(frame).outputPartitioning().numPartitions())
+
+
+def _tagged(frame: DataFrame, index: int, frames: Sequence[DataFrame]) -> DataFrame:
+    """HASH, the number of the input, and for every input a struct with its columns; all but its own are NULL."""
+    columns = ", ".join(quote_name(c) for c in frame.columns if c != HASH)
+    structs = [
+        f"struct({columns}) AS {input_column(i)}"
+        if i == index
+        else f"CAST(NULL AS {_struct_type(other)}) AS {input_column(i)}"
+        for i, other in enumerate(frames)
+    ]
+    return frame.selectExpr(HASH, f"CAST({index} AS TINYINT) AS {INPUT}", *structs)
+
+
+def _struct_type(frame: DataFrame) -> str:
+    return type_sql(StructType([f for f in frame.schema.fields if f.name != HASH]))
+
+
+def tasks_of(node: n.Node, inputs: Inputs, tasks: tuple[int, ...], partitions: int) -> int:
+    """How many tasks hold the rows of a node: as many as may write them, if the sink takes them where they are."""
+    if isinstance(node, n.Scan | n.Values):
+        return tasks[inputs.place_of(node)]
+    if node.partitioned_by is not None:
+        return partitions if node.partitioned_by else 1
+    of_inputs = sum(tasks_of(child, inputs, tasks, partitions) for child in node.inputs)
+    return max(partitions, of_inputs) if isinstance(node, n.Consolidate) else of_inputs
+
+
+def timed_beside_others(root: n.Node) -> list[n.Node]:
+    """Timed nodes whose tasks are numbered behind those of another input, if no exchange is in between. Without rows
+    such a task would not know which state partition is its own: in a stage of their own, tasks are numbered from 0."""
+    sides = [side for node in n.walk(root) for side in node.inputs[1:]]
+    return [node for side in sides for node in _timed_in_stage(side)]
+
+
+def _timed_in_stage(node: n.Node) -> list[n.Node]:
+    if node.timed:
+        return [node]
+    inside = node.inputs if node.partitioned_by is None else ()
+    return [found for child in inside for found in _timed_in_stage(child)]
+
+
+def has_map(kind: DataType) -> bool:
+    """Spark hashes no maps."""
+    if isinstance(kind, StructType):
+        return any(has_map(field.dataType) for field in kind.fields)
+    return isinstance(kind, MapType) or (isinstance(kind, ArrayType) and has_map(kind.elementType))
+
+
+def pick(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:
+    return pa.schema([schema.field(name) for name in names])
+
+
+def _spark_schema(known: StructType, operator: Operator) -> StructType:
+    """The operator's output as a Spark schema: columns of its inputs keep their type, new ones come from Arrow's."""
+    types = {field.name: field.dataType for field in known.fields}
+    fields = StructType()
+    for output in operator.output:
+        fields.add(output.name, types.get(output.name) or from_arrow_type(output.type), True)
+    return fields

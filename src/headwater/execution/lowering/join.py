@@ -1,0 +1,76 @@
+"""Joins: both sides arrive by one shuffle, and meet in the keyed operator."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from headwater.changelog import conditions as c
+from headwater.changelog.at_window_end import AtWindowEnd, WindowInput
+from headwater.changelog.join import Join, JoinInput
+from headwater.changelog.kinds import HASH, KIND
+from headwater.changelog.operator import OWN_WATERMARK, Operator
+from headwater.execution.lowering.base import ORDERED_BY, Lowering, has_map, lowers, pick
+from headwater.plan import nodes as n
+from headwater.sql.spark_text import quote_name
+from headwater.state.partitions import hash_sql
+
+__all__ = ["operator_condition", "prepared_side"]
+
+
+@lowers(n.Join)
+def _join(lowering: Lowering, node: n.Join) -> DataFrame:
+    hidden = {"inner": ("left", "right"), "left": ("right",), "right": ("left",), "semi": ("left", "right")}
+    dropped = hidden.get(node.kind, ("right",) if node.kind == "anti" else ())
+    own = (OWN_WATERMARK,) if node.closes is not None else ()
+    frames = [
+        prepared_side(lowering, node.left, node.left_keys, own, drop_nulls="left" in dropped),
+        prepared_side(lowering, node.right, node.right_keys, own, drop_nulls="right" in dropped),
+    ]
+    left, right = (
+        JoinInput(pick(to_arrow_schema(frame.schema), side.names), keys)
+        for frame, side, keys in zip(frames, node.inputs, (node.left_keys, node.right_keys), strict=True)
+    )
+    condition = operator_condition(node.condition) if node.condition is not None else None
+    updates = node.net_key or node.key or ()
+    operator = Join(left, right, node.kind, condition, node.unknown_matches, updates, node.before)
+    joined = lowering.keyed_several(node, frames, _at_window_end(lowering, node, frames, operator))
+    return joined.drop(KIND) if node.mode is n.Mode.APPEND else joined
+
+
+def _at_window_end(lowering: Lowering, node: n.Join, frames: list[DataFrame], join: Join) -> Operator:
+    """The join itself, or of windows, when they close."""
+    if node.closes is None:
+        return join
+    windows = [
+        WindowInput(side.window.end, KIND in frame.columns, OWN_WATERMARK in frame.columns)
+        for side, frame in zip(node.inputs, frames, strict=True)
+        if side.window is not None
+    ]
+    return AtWindowEnd(join, tuple(windows), lowering.time_zone if node.closes.local else "")
+
+
+def prepared_side(lowering: Lowering, side: n.Node, keys: n.Key, hidden: n.Key = (), *, drop_nulls: bool) -> DataFrame:
+    """The rows of one side. Where only rows with a match are shown, those with NULL in a key need not be kept."""
+    frame = lowering.lower(side).drop(*ORDERED_BY)
+    quoted = [quote_name(key) for key in keys]
+    if drop_nulls and quoted:
+        frame = frame.where(" AND ".join(f"{key} IS NOT NULL" for key in quoted))
+    hashed = [quote_name(f.name) for f in frame.schema.fields if f.name in side.names and not has_map(f.dataType)]
+    kept = [quote_name(name) for name in (*side.names, KIND, *hidden) if name in frame.columns]
+    return frame.selectExpr(*kept, f"{hash_sql(quoted, ', '.join(hashed) or '0')} AS {HASH}")
+
+
+def operator_condition(condition: n.Condition) -> c.Condition:
+    match condition:
+        case n.Flag():
+            return c.Column(condition.column)
+        case n.Comparison():
+            return c.Compare(condition.operator, c.Column(condition.left), c.Column(condition.right))
+        case n.Negation():
+            return c.Not(operator_condition(condition.operand))
+        case n.Logic():
+            combine = c.And if condition.operator == "AND" else c.Or
+            return reduce(combine, [operator_condition(part) for part in condition.parts])

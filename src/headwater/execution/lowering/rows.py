@@ -1,0 +1,115 @@
+"""Sources, and what is done with every row on its own."""
+
+from __future__ import annotations
+
+from functools import partial, reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from headwater.changelog.consolidate import consolidate, consolidate_in_order, consolidate_net
+from headwater.changelog.kinds import DELETE, HASH, KIND
+from headwater.changelog.normalize import ORDER, Normalize
+from headwater.changelog.normalize_each import NormalizeEach
+from headwater.changelog.operator import OWN_WATERMARK
+from headwater.connectors.workers import map_in_arrow
+from headwater.execution.lowering.base import HIDDEN, ORDERED_BY, Lowering, lowers, pick
+from headwater.execution.worker import stateless
+from headwater.plan import nodes as n
+from headwater.sql.spark_text import quote_name
+from headwater.state.partitions import hash_sql
+
+__all__: list[str] = []
+
+
+@lowers(n.Scan, n.Values)
+def _scan(lowering: Lowering, node: n.Scan | n.Values) -> DataFrame:
+    plan = lowering.inputs.scan(node)
+    assert plan is not None
+    return lowering.scanned(node, plan)
+
+
+@lowers(n.Project)
+def _project(lowering: Lowering, node: n.Project) -> DataFrame:
+    frame = lowering.lower(node.input)
+    items = [f"{e.sql} AS {quote_name(c.name)}" for c, e in node.items]
+    hidden = [quote_name(c) for c in HIDDEN if c in frame.columns]
+    return frame.selectExpr(*items, *hidden)
+
+
+@lowers(n.Filter)
+def _filter(lowering: Lowering, node: n.Filter) -> DataFrame:
+    return lowering.lower(node.input).where(node.predicate.sql)
+
+
+@lowers(n.FilterToDelete)
+def _filter_to_delete(lowering: Lowering, node: n.FilterToDelete) -> DataFrame:
+    """A row that fails the predicate is left with nothing but its key and its time, from which on it is gone: what is
+    computed from it must not fail on it."""
+    frame = lowering.lower(node.input)
+    kind = F.expr(f"CASE WHEN {node.predicate.sql} THEN {KIND} ELSE CAST({DELETE} AS TINYINT) END")
+    judged = frame.withColumn(KIND, kind)
+    kept = {*(node.key or ()), *node.times, *HIDDEN}
+    rest = {
+        c: f"IF({KIND} = {DELETE}, NULL, {quote_name(c)}) AS {quote_name(c)}" for c in frame.columns if c not in kept
+    }
+    return judged.selectExpr(*(rest.get(c, quote_name(c)) for c in frame.columns))
+
+
+@lowers(n.Expand)
+def _expand(lowering: Lowering, node: n.Expand) -> DataFrame:
+    frame = lowering.lower(node.input).drop(*ORDERED_BY)
+    rows = []
+    for number, kept in zip(node.numbers, node.sets, strict=True):
+        groups = [
+            f"IF({'true' if one else 'false'}, {quote_name(group)}, NULL) AS {quote_name(copy.name)}"
+            for copy, group, one in zip(node.copies, node.groups, kept, strict=True)
+        ]
+        rows.append(f"struct({', '.join(groups)}, {number}L AS {quote_name(node.columns[-1].name)})")
+    return frame.selectExpr("*", f"inline(array({', '.join(rows)}))")
+
+
+@lowers(n.UnionAll)
+def _union(lowering: Lowering, node: n.UnionAll) -> DataFrame:
+    """Rows of inserts get a kind if any other part has one. The order of changes in one topic says nothing about those
+    of another."""
+    frames = [lowering.lower(part).drop(*ORDERED_BY) for part in node.parts]
+    if any(KIND in frame.columns for frame in frames):
+        insert = F.lit(0).cast("tinyint")
+        frames = [f if KIND in f.columns else f.withColumn(KIND, insert) for f in frames]
+    if any(OWN_WATERMARK in frame.columns for frame in frames):
+        none = F.expr("CAST(NULL AS TIMESTAMP_NTZ)")
+        frames = [f if OWN_WATERMARK in f.columns else f.withColumn(OWN_WATERMARK, none) for f in frames]
+    return reduce(lambda a, b: a.unionByName(b), frames)
+
+
+@lowers(n.Normalize)
+def _normalize(lowering: Lowering, node: n.Normalize) -> DataFrame:
+    frame = lowering.lower(node.input)
+    values = [name for name in node.names if name not in node.by]
+    order = [c for c in HIDDEN if c in frame.columns]
+    frame = frame.select(*map(quote_name, [*node.by, *values, *order]))
+    keys = [quote_name(k) for k in node.by]
+    frame = frame.selectExpr("*", f"{hash_sql(keys)} AS {HASH}").repartition(lowering.partitions, *keys)
+    schema = to_arrow_schema(frame.schema)
+    operator = Normalize(pick(schema, node.by), pick(schema, values), node.before)
+    each = OWN_WATERMARK in frame.columns and node.before
+    return lowering.keyed(node, frame, NormalizeEach(operator) if each else operator)
+
+
+@lowers(n.Consolidate)
+def _consolidate(lowering: Lowering, node: n.Consolidate) -> DataFrame:
+    """Operators leave at most one row of a key alive; changes from a topic are in order."""
+    frame = lowering.lower(node.input)
+    if ORDER not in frame.columns:
+        together = node.input.distribution
+        apart = together is None or not set(together) <= set(node.by)
+        if apart:  # one partition may retract what another adds
+            frame = frame.repartition(lowering.partitions, *map(quote_name, node.by))
+        step = partial(consolidate_net if apart else consolidate, key=list(node.by))
+        return map_in_arrow(frame, stateless(step, to_arrow_schema(frame.schema)), frame.schema)
+    frame = frame.repartition(lowering.partitions, *map(quote_name, node.by))
+    output = frame.select(*map(quote_name, [*node.names, KIND])).schema
+    step = partial(consolidate_in_order, key=list(node.by), columns=list(node.names))
+    return map_in_arrow(frame, stateless(step, to_arrow_schema(output)), output)

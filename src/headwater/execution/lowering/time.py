@@ -1,0 +1,90 @@
+"""Time attributes of rows, and their windows."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType, TimestampNTZType
+
+from headwater.changelog.operator import OWN_WATERMARK
+from headwater.connectors.runtime import PLACE
+from headwater.connectors.workers import map_in_arrow
+from headwater.execution.lowering.base import HIDDEN, Lowering, lowers
+from headwater.execution.watermark_stage import ROW_WATERMARK, ProcessingTimeStage, WatermarkStage
+from headwater.plan import nodes as n
+from headwater.sql.spark_text import quote_name
+
+__all__ = ["instant_sql", "millis_sql"]
+
+_WINDOW = "__window"
+
+
+@lowers(n.Watermark)
+def _watermark(lowering: Lowering, node: n.Watermark) -> DataFrame:
+    frame = lowering.lower(node.input)
+    (scan,) = (below for below in n.walk(node) if isinstance(below, n.Scan))
+    place = lowering.inputs.place_of(scan)
+    kept = [c for c in frame.columns if c != PLACE]
+    row = f"{node.expression.sql} AS {ROW_WATERMARK}"
+    frame = frame.selectExpr(*map(quote_name, kept), row, PLACE)
+    schema = StructType([frame.schema[name] for name in kept]).add(OWN_WATERMARK, TimestampNTZType())
+    stage = WatermarkStage(place, lowering.place_prefixes[place], lowering.reports)
+    return map_in_arrow(frame, stage, schema)
+
+
+@lowers(n.ProcessingTime)
+def _processing_time(lowering: Lowering, node: n.ProcessingTime) -> DataFrame:
+    frame = lowering.lower(node.input)
+    return map_in_arrow(frame, ProcessingTimeStage(node.column), frame.schema)
+
+
+@lowers(n.WindowTable)
+def _window_table(lowering: Lowering, node: n.WindowTable) -> DataFrame:
+    """Windows are those of the local clock, in whose time TIMESTAMP values are."""
+    frame = lowering.lower(node.input)
+    spec, time = node.spec, quote_name(node.time)
+    window = node.window
+    assert window is not None
+    local = f"CAST({time} AS TIMESTAMP_NTZ)" if window.local else time
+    hidden = [quote_name(c) for c in HIDDEN if c in frame.columns]
+    names = [*map(quote_name, node.input.names), *hidden]
+    if spec.function == "SESSION":
+        bounds = [local, f"{local} + {millis_sql(spec.size)}"]
+        frame = frame.where(f"{time} IS NOT NULL")
+    elif spec.function == "CUMULATE":
+        frame = _cumulate(frame.withColumn("__local", F.expr(local)), spec)
+        bounds = [f"{_WINDOW}.start", "__end"]
+    else:
+        slide = spec.slide if spec.function == "HOP" else spec.size
+        sizes = [f"{millis} milliseconds" for millis in (spec.size, slide, spec.offset)]
+        frame = frame.withColumn("__local", F.expr(local)).withColumn(_WINDOW, F.window("__local", *sizes))
+        bounds = [f"{_WINDOW}.start", f"{_WINDOW}.end"]
+    last = f"{bounds[1]} - {millis_sql(1)}"
+    moment = time if spec.function == "SESSION" else instant_sql(last) if window.local else last
+    added = zip([*bounds, moment], node.added, strict=True)
+    kinds = ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ", "TIMESTAMP" if window.local else "TIMESTAMP_NTZ")
+    items = [f"CAST({sql} AS {kind}) AS {quote_name(c.name)}" for (sql, c), kind in zip(added, kinds, strict=True)]
+    return frame.selectExpr(*names, *items)
+
+
+def _cumulate(frame: DataFrame, spec: n.WindowSpec) -> DataFrame:
+    """Windows that start together and grow by a step, from the first one that a row is in."""
+    frame = frame.withColumn(
+        _WINDOW, F.window("__local", f"{spec.size} milliseconds", None, f"{spec.offset} milliseconds")
+    )
+    steps = f"explode(sequence(1, {spec.size // spec.slide})) AS __step"
+    end = f"{_WINDOW}.start + {millis_sql(spec.slide)} * __step"
+    return frame.selectExpr("*", steps).withColumn("__end", F.expr(end)).where("__end > __local")
+
+
+def millis_sql(millis: int) -> str:
+    """An interval."""
+    return f"INTERVAL '{millis // 1000}.{millis % 1000:03}' SECOND"
+
+
+def instant_sql(local: str) -> str:
+    """The instant at which the local clock shows a time: of two, the later one, because a window that is open in one of
+    them must not be over by the other. Three hours on, the clock has been set back already."""
+    later = f"(CAST({local} + INTERVAL '3' HOUR AS TIMESTAMP) - INTERVAL '3' HOUR)"
+    plain = f"CAST({local} AS TIMESTAMP)"
+    return f"IF(CAST({later} AS TIMESTAMP_NTZ) = {local}, greatest({later}, {plain}), {plain})"

@@ -1,0 +1,75 @@
+"""Joins that time decides: interval joins, and FOR SYSTEM_TIME AS OF."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from headwater.changelog.interval_join import IntervalJoin, IntervalKind
+from headwater.changelog.join import JoinInput
+from headwater.changelog.kinds import HASH, KIND
+from headwater.changelog.temporal_join import LookupJoin, TemporalJoin
+from headwater.execution.lowering.base import ORDERED_BY, Lowering, lowers, pick
+from headwater.execution.lowering.join import operator_condition, prepared_side
+from headwater.plan import nodes as n
+from headwater.sql.spark_text import quote_name
+from headwater.state.partitions import hash_sql
+
+__all__: list[str] = []
+
+_DROPPED = {"inner": ("left", "right"), "left": ("right",), "right": ("left",)}
+
+
+@lowers(n.IntervalJoin)
+def _interval_join(lowering: Lowering, node: n.IntervalJoin) -> DataFrame:
+    dropped = _DROPPED.get(node.kind, ())
+    frames = [
+        prepared_side(lowering, node.left, node.left_keys, drop_nulls="left" in dropped),
+        prepared_side(lowering, node.right, node.right_keys, drop_nulls="right" in dropped),
+    ]
+    left, right = _inputs(node, frames)
+    times = (node.left_time, node.right_time, node.low, node.high)
+    operator = IntervalJoin(left, right, *times, cast(IntervalKind, node.kind), _condition(node))
+    return lowering.keyed_several(node, frames, operator).drop(KIND)
+
+
+@lowers(n.TemporalJoin)
+def _temporal_join(lowering: Lowering, node: n.TemporalJoin) -> DataFrame:
+    frames = _left_and_versions(lowering, node)
+    left, right = _inputs(node, frames)
+    assert node.kind in ("inner", "left")
+    operator = TemporalJoin(left, right, node.kind, _condition(node), node.left_time, node.right_time)
+    return lowering.keyed_several(node, frames, operator).drop(KIND)
+
+
+@lowers(n.LookupJoin)
+def _lookup_join(lowering: Lowering, node: n.LookupJoin) -> DataFrame:
+    frames = _left_and_versions(lowering, node)
+    left, right = _inputs(node, frames)
+    assert node.kind in ("inner", "left")
+    operator = LookupJoin(left, right, node.kind, _condition(node))
+    return lowering.keyed_several(node, frames, operator).drop(KIND)
+
+
+def _left_and_versions(lowering: Lowering, node: n.TemporalJoin | n.LookupJoin) -> list[DataFrame]:
+    """Of the right every version, with what says in which order they came."""
+    rows = prepared_side(lowering, node.left, node.left_keys, drop_nulls=node.kind == "inner")
+    versions = lowering.lower(node.right)
+    keys = [quote_name(key) for key in node.right_keys]
+    kept = [name for name in (*node.right.names, KIND, *ORDERED_BY) if name in versions.columns]
+    hashed = f"{hash_sql(keys)} AS {HASH}"
+    return [rows, versions.selectExpr(*map(quote_name, kept), hashed)]
+
+
+def _inputs(node: Any, frames: list[DataFrame]) -> tuple[JoinInput, JoinInput]:
+    left, right = (
+        JoinInput(pick(to_arrow_schema(frame.schema), side.names), keys)
+        for frame, side, keys in zip(frames, node.inputs, (node.left_keys, node.right_keys), strict=True)
+    )
+    return left, right
+
+
+def _condition(node: Any) -> Any:
+    return operator_condition(node.condition) if node.condition is not None else None

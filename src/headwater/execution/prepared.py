@@ -1,0 +1,131 @@
+"""A plan that Spark plans once and executes for every batch.
+
+`DataFrame` actions plan a query each time: for a small batch that is half of its time. Here the physical plan is made
+when the job starts, and a batch executes a clone of it (a clone, because a plan that ran keeps its shuffle files and
+its metrics). What differs from batch to batch reaches the tasks by local properties, which belong to the thread that
+executes.
+
+This is the one place that uses methods of Spark's internal classes: SparkPlan.clone, execute, executeCollect and
+executeToIterator, CollectMetricsExec.collect, ReuseExchangeAndSubquery. `tests/unit/execution/test_prepared.py` notices
+if a release of Spark changes them. How Python reaches them is in `spark_internals`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater.errors import JobError
+from headwater.spark_internals import activate, executed_plan, jvm
+
+__all__ = ["Metrics", "PreparedPlan", "chunks", "collect", "count", "spark_jobs"]
+
+Metrics = dict[str, int]
+Action = Callable[[Any], None]
+
+TASKS_END_SECONDS = 60.0
+_REUSE = "spark.sql.exchange.reuse"
+_POLL_SECONDS = 0.02
+
+
+@dataclass(frozen=True)
+class PreparedPlan:
+    """The physical plan of `frame`, which must not depend on a batch. `observed`: it has metrics to ask for. `shared`:
+    parts of it occur several times and are to be computed once."""
+
+    spark: SparkSession
+    plan: Any
+    observed: bool = False
+    shared: bool = False
+
+    @staticmethod
+    def of(frame: DataFrame, *, observed: bool = False, shared: bool = False) -> PreparedPlan:
+        """Without the reuse of exchanges: in a clone, a reused exchange would still be that of the plan that was
+        cloned, and give the rows of an earlier batch. Where it is wanted, it is added to each clone."""
+        spark = frame.sparkSession
+        spark.conf.set(_REUSE, "false")
+        try:
+            return PreparedPlan(spark, executed_plan(frame), observed, shared)
+        finally:
+            spark.conf.set(_REUSE, "true")
+
+    def run(self, properties: Mapping[str, str], group: str, description: str, action: Action) -> Metrics:
+        """Execute the plan for the batch that `properties` tell its tasks about; answers the observed metrics.
+
+        If it fails, no task of it runs any more when this raises: one that went on could write behind its successor."""
+        with spark_jobs(self.spark, properties, group, description):
+            executed = self._with_reuse(self.plan.clone()) if self.shared else self.plan.clone()
+            action(executed)
+        return self._metrics(executed) if self.observed else {}
+
+    def _with_reuse(self, plan: Any) -> Any:
+        rules = jvm(self.spark).org.apache.spark.sql.execution.reuse
+        return getattr(getattr(rules, "ReuseExchangeAndSubquery$"), "MODULE$").apply(plan)
+
+    def _metrics(self, executed: Any) -> Metrics:
+        companion = getattr(getattr(jvm(self.spark).org.apache.spark.sql.execution, "CollectMetricsExec$"), "MODULE$")
+        found = companion.collect(executed)
+        entries = found.toSeq()
+        return {e._1(): int(e._2().getLong(0)) for e in (entries.apply(i) for i in range(entries.size()))}
+
+
+def collect(executed: Any) -> None:
+    """For a plan that gives no rows."""
+    executed.executeCollect()
+
+
+def count(executed: Any) -> int:
+    """Compute every row and drop it."""
+    return int(executed.execute().count())
+
+
+def chunks(executed: Any) -> Iterator[bytes]:
+    """The only column of each row, one state partition after the other: the driver never holds more than one."""
+    rows = executed.executeToIterator()
+    while rows.hasNext():
+        yield bytes(rows.next().getBinary(0))
+
+
+@contextmanager
+def spark_jobs(spark: SparkSession, properties: Mapping[str, str], group: str, description: str) -> Iterator[None]:
+    """Spark jobs of this thread carry these properties, and are shown under this description. After a failure, none of
+    their tasks runs any more."""
+    context = spark.sparkContext
+    activate(spark)
+    context.setJobGroup(group, description)
+    for name, value in properties.items():
+        context.setLocalProperty(name, value)
+    try:
+        yield
+    except BaseException:
+        _await_end_of_tasks(spark, group)
+        raise
+
+
+def _await_end_of_tasks(spark: SparkSession, group: str) -> None:
+    """Spark reports a failed job while other tasks of it are still being stopped."""
+    spark.sparkContext.cancelJobGroup(group)
+    deadline = time.monotonic() + TASKS_END_SECONDS
+    while _active_tasks(spark, group):
+        if time.monotonic() > deadline:
+            raise JobError(
+                "Tasks of a failed batch do not end, so the batch cannot be repeated safely.",
+                hint="Look for executors that are cut off, then start the job again: it continues from its checkpoint.",
+            )
+        time.sleep(_POLL_SECONDS)
+
+
+def _active_tasks(spark: SparkSession, group: str) -> int:
+    tracker = spark.sparkContext.statusTracker()
+    active = 0
+    for job in tracker.getJobIdsForGroup(group):
+        info = tracker.getJobInfo(job)
+        for stage in info.stageIds if info is not None else ():
+            about = tracker.getStageInfo(stage)
+            active += about.numActiveTasks if about is not None else 0
+    return active

@@ -1,0 +1,1 @@
+"""The `avro` format: records without a header. Those of a schema registry are in `confluent`."""

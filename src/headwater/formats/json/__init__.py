@@ -1,0 +1,1 @@
+"""The `json` format: objects, one per message."""

@@ -1,0 +1,1 @@
+"""The `raw` format: one column, its bytes as they are."""

@@ -1,0 +1,330 @@
+"""Two relations and the conditions on their pairs → a Join: which conditions are keys, which one side decides alone,
+and which are left for the operator or for a filter above it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from sqlglot import exp
+
+from headwater.errors import SqlError
+from headwater.plan import nodes as n
+from headwater.plan.display_names import shown_text
+from headwater.plan.predicates import COMPARISONS, is_true, unwrapped
+from headwater.plan.relation import Locate, Relation, with_expressions
+from headwater.plan.timed_joins import Interval, event_time, interval_of
+from headwater.sql.expressions import Scope, compile_expression, compile_predicate
+from headwater.sql.functions.casts import convert
+from headwater.sql.functions.comparisons import meeting_type
+from headwater.sql.functions.spark_sql import Refused
+from headwater.sql.typed import Expr
+
+__all__ = ["JoinSettings", "Joining"]
+
+_FILTERED = {"left": ("inner", "right", "semi"), "right": ("inner", "left", "semi", "anti")}
+"""By which kinds of join the rows of a side that fail a condition are not shown at all."""
+_NULLABLE = {"left": ("right", "full"), "right": ("left", "full")}
+_NULL_SAFE: dict[type[exp.Expr], bool] = {exp.NullSafeEQ: True, exp.NullSafeNEQ: False}
+
+
+@dataclass
+class JoinSettings:
+    """`numbers` makes names of computed columns that are unique in a query."""
+
+    locate: Locate
+    without_equality: bool = False
+    numbers: Iterator[int] = field(default_factory=count)
+
+    def fresh(self) -> str:
+        return f"__j{next(self.numbers)}"
+
+
+class Joining:
+    """One join. The names of both sides' columns differ, and conditions are bound to them (`expressions.bind`)."""
+
+    def __init__(self, left: Relation, right: Relation, kind: n.JoinKind, settings: JoinSettings) -> None:
+        self.left, self.right = left, right
+        self.kind = kind
+        self.settings = settings
+        self.scope = Scope((*left.scope.columns, *right.scope.columns))
+        self._added: dict[str, dict[str, Expr]] = {"left": {}, "right": {}}
+        self._keys: list[tuple[str, str]] = []
+        self._conditions: list[n.Condition] = []
+        self._shown: list[str] = []
+        self._above: list[exp.Expr] = []
+
+    def on(self, conditions: Sequence[exp.Expr], at: exp.Expr) -> Relation:
+        """The join of pairs for which all conditions are TRUE."""
+        interval = self._interval(conditions)
+        for condition in conditions if interval is None else interval.rest:
+            if not is_true(condition):
+                self._add(condition)
+        if not self._keys:
+            self._allow_without_equality(at)
+        return self._relation(interval=interval)
+
+    def as_of(self, conditions: Sequence[exp.Expr], time: exp.Expr, at: exp.Expr) -> Relation:
+        """FOR SYSTEM_TIME AS OF: the right as it was at the time of each row of the left. What a condition says about
+        the right is said about the version of that time; an older one does not take its place."""
+        for condition in conditions:
+            if is_true(condition):
+                continue
+            compiled = self._compiled(condition)
+            if self.kind == "inner" and compiled.refs and self._side(compiled) == "left":
+                self._filter("left", condition)
+                continue
+            pair = self._equality(condition)
+            if pair is not None:
+                self._keys.append(pair)
+            else:
+                self._conditions.append(self._needed_condition(condition))
+            self._shown.append(compiled.text)
+        return self._versioned(compile_expression(time, self.left.scope, self.settings.locate), at)
+
+    def _interval(self, conditions: Sequence[exp.Expr]) -> Interval | None:
+        inserts = all(side.node.mode is n.Mode.APPEND for side in (self.left, self.right))
+        if not inserts or self.kind in ("semi", "anti"):
+            return None
+        return interval_of(
+            conditions,
+            self.left.node,
+            self.right.node,
+            lambda tree: compile_expression(tree, self.scope, self.settings.locate),
+        )
+
+    def unless_false(self, keys: Sequence[exp.Expr], compared: Sequence[exp.Expr]) -> Relation:
+        """NOT IN: the rows of the left with no pair whose comparisons are all TRUE or unknown."""
+        for condition in keys:
+            # What is unknown here is not in the query; only what is compared may be unknown.
+            if self._side(self._compiled(condition)) != "right" and not isinstance(condition, exp.EQ):
+                raise self._not_in_needs_equality(condition)
+            self._add(condition)
+        for condition in compared:
+            self._conditions.append(self._needed_condition(condition))
+            self._shown.append(self._compiled(condition).text)
+        return self._relation(unknown_matches=True)
+
+    def _add(self, tree: exp.Expr) -> None:
+        compiled = self._compiled(tree)
+        side = self._side(compiled)
+        # Below the join it is cheaper, and exact where rows that fail it would not be shown anyhow; of a preserved
+        # side they would.
+        if side is not None and self.kind in _FILTERED[side]:
+            self._filter(side, tree)
+            return
+        pair = self._equality(tree)
+        if pair is not None:
+            self._keys.append(pair)
+        elif (condition := self._condition(tree)) is not None:
+            self._conditions.append(condition)
+        # For pairs of an inner join a filter above says the same, and Spark can compute anything. An outer join has
+        # to know its matches itself.
+        elif self.kind == "inner":
+            self._above.append(tree)
+            return
+        else:
+            raise self._not_computable(tree)
+        self._shown.append(compiled.text)
+
+    def _compiled(self, tree: exp.Expr) -> Expr:
+        return compile_predicate(tree, self.scope, self.settings.locate)
+
+    def _side(self, compiled: Expr) -> str | None:
+        """The only side it reads; without any column it is the right."""
+        of_left = compiled.refs & {c.column for c in self.left.scope.columns}
+        if of_left and compiled.refs - of_left:
+            return None
+        return "left" if of_left else "right"
+
+    def _filter(self, side: str, tree: exp.Expr) -> None:
+        if side == "left":
+            self.left = self.left.where(tree, self.settings.locate)
+        else:
+            self.right = self.right.where(tree, self.settings.locate)
+
+    def _equality(self, tree: exp.Expr) -> tuple[str, str] | None:
+        """The columns of both sides that are compared, if that is all the condition says."""
+        if not isinstance(tree, exp.EQ):
+            return None
+        operands = self._operands(tree, "=")
+        if operands is None or next(iter(operands.values())).type.is_nested:
+            return None
+        return self._column("left", operands["left"]), self._column("right", operands["right"])
+
+    def _operands(self, tree: exp.Binary, sign: str) -> dict[str, Expr] | None:
+        """The operand of each side, in one type; None if an operand is not of one side alone."""
+        first, second = (compile_expression(part, self.scope, self.settings.locate) for part in (tree.left, tree.right))
+        sides = (self._side(first), self._side(second))
+        if None in sides or sides[0] == sides[1] or not first.refs or not second.refs:
+            return None
+        try:
+            kind = meeting_type([first, second], sign)
+        except Refused:
+            return None
+        return {str(side): convert(value, kind) for side, value in zip(sides, (first, second), strict=True)}
+
+    def _column(self, side: str, value: Expr) -> str:
+        """The column of a side that holds the value: its own, or one that is computed before the join."""
+        if value.column is not None:
+            return value.column
+        added = self._added[side]
+        known = next((name for name, e in added.items() if e.sql == value.sql and e.deterministic), None)
+        name = known or self.settings.fresh()
+        added[name] = value
+        return name
+
+    def _condition(self, tree: exp.Expr) -> n.Condition | None:
+        """What the operator can ask of a pair; None if it would have to compute from columns of both sides."""
+        tree = unwrapped(tree)
+        compiled = self._compiled(tree)
+        side = self._side(compiled)
+        if side is not None:
+            return n.Flag(self._column(side, compiled))
+        if isinstance(tree, exp.And | exp.Or):
+            parts = [self._condition(part) for part in (tree.left, tree.right)]
+            known = tuple(part for part in parts if part is not None)
+            return n.Logic("AND" if isinstance(tree, exp.And) else "OR", known) if len(known) == len(parts) else None
+        if isinstance(tree, exp.Not):
+            operand = self._condition(tree.this)
+            return n.Negation(operand) if operand is not None else None
+        if isinstance(tree, exp.Between) and not tree.args.get("symmetric"):
+            low = exp.GTE(this=tree.this.copy(), expression=tree.args["low"].copy())
+            high = exp.LTE(this=tree.this.copy(), expression=tree.args["high"].copy())
+            return self._condition(exp.And(this=low, expression=high))
+        return self._comparison(tree)
+
+    def _comparison(self, tree: exp.Expr) -> n.Condition | None:
+        sign = COMPARISONS.get(type(tree)) or ("=" if type(tree) in _NULL_SAFE else None)
+        if sign is None or not isinstance(tree, exp.Binary):
+            return None
+        operands = self._operands(tree, sign)
+        if operands is None or operands["left"].type.is_nested:
+            return None
+        flipped = self._side(compile_expression(tree.left, self.scope, self.settings.locate)) == "right"
+        columns = [self._column(side, operands[side]) for side in ("left", "right")]
+        first, second = reversed(columns) if flipped else columns
+        if type(tree) in _NULL_SAFE:
+            same = n.Comparison("IS NOT DISTINCT FROM", first, second)
+            return same if _NULL_SAFE[type(tree)] else n.Negation(same)
+        return n.Comparison(sign, first, second)
+
+    def _needed_condition(self, tree: exp.Expr) -> n.Condition:
+        condition = self._condition(tree)
+        if condition is None:
+            raise self._not_computable(tree)
+        return condition
+
+    def _relation(self, *, unknown_matches: bool = False, interval: Interval | None = None) -> Relation:
+        sides = self._sides()
+        parts = self._parts(sides)
+        node: n.Node
+        if interval is not None and self.kind not in ("semi", "anti"):
+            times = (interval.left_time, interval.right_time, interval.low, interval.high)
+            node = n.IntervalJoin(*parts, *times)
+        else:
+            node = n.Join(*parts, unknown_matches)
+        return self._seen(node)
+
+    def _sides(self) -> tuple[n.Node, n.Node]:
+        """Both sides, with the columns that are computed for the join."""
+        left = with_expressions(self.left.node, self._added["left"])
+        return left, with_expressions(self.right.node, self._added["right"])
+
+    def _parts(
+        self, sides: tuple[n.Node, n.Node]
+    ) -> tuple[tuple[n.Column, ...], n.Node, n.Node, n.JoinKind, n.Key, n.Key, n.Condition | None, str]:
+        """Columns, inputs, kind, keys, condition and text of the node."""
+        shown = sides if self.kind not in ("semi", "anti") else sides[:1]
+        columns = tuple(
+            replace(c, type=c.type.as_nullable()) if self.kind in _NULLABLE[side] else c
+            for side, node in zip(("left", "right"), shown, strict=False)
+            for c in node.columns
+        )
+        condition = n.Logic("AND", tuple(self._conditions)) if len(self._conditions) > 1 else None
+        left_keys, right_keys = (tuple(pair[place] for pair in self._keys) for place in (0, 1))
+        names = {**sides[0].display_names, **sides[1].display_names}
+        single = self._conditions[0] if self._conditions else None
+        text = shown_text(" AND ".join(self._shown), names)
+        return columns, *sides, self.kind, left_keys, right_keys, condition or single, text
+
+    def _seen(self, node: n.Node) -> Relation:
+        types = {c.name: c.type for c in node.columns}
+        pairs = self.kind not in ("semi", "anti")
+        visible = (*self.left.scope.columns, *(self.right.scope.columns if pairs else ()))
+        joined = Relation(node, Scope(tuple(replace(c, type=types[c.column]) for c in visible)))
+        for tree in self._above:
+            joined = joined.where(tree, self.settings.locate)
+        return joined
+
+    def _versioned(self, time: Expr, at: exp.Expr) -> Relation:
+        """The join with versions: they are kept by a key of the right; other equalities are conditions."""
+        right_keys = [right for _, right in self._keys]
+        key = next((key for key in self.right.node.keys if key and set(key) <= set(right_keys)), None)
+        if key is None:
+            raise self._no_version_key(at)
+        others = [pair for pair in self._keys if pair[1] not in key]
+        self._conditions += [n.Comparison("=", left, right) for left, right in others]
+        self._keys = [pair for pair in self._keys if pair[1] in key]
+        parts = self._parts(self._sides())
+        if self._is_processing_time(time):
+            return self._seen(n.LookupJoin(*parts))
+        valid_from = event_time(self.right.node)
+        if self.left.node.times.get(time.column or "") is not n.TimeKind.EVENT or valid_from is None:
+            raise self._no_time(time, valid_from, at)
+        assert time.column is not None
+        return self._seen(n.TemporalJoin(*parts, time.column, valid_from))
+
+    def _is_processing_time(self, time: Expr) -> bool:
+        kind = self.left.node.times.get(time.column or "")
+        return kind is n.TimeKind.PROCESSING or time.text.upper() == "PROCTIME()"
+
+    def _no_version_key(self, at: exp.Expr) -> SqlError:
+        keys = " or ".join(f"({', '.join(key)})" for key in self.right.node.keys if key)
+        return SqlError(
+            "FOR SYSTEM_TIME AS OF needs an equality with the primary key of the versioned table.",
+            position=self.settings.locate(at),
+            detail=f"Its rows are identified by {keys}." if keys else "No columns identify its rows.",
+            hint="It is an upsert-kafka table, a table with a change data capture format and a primary key, or a query "
+            "with a key.",
+        )
+
+    def _no_time(self, time: Expr, valid_from: str | None, at: exp.Expr) -> SqlError:
+        detail = f"{time.text} is not a time attribute." if valid_from else "The versioned table has no event time."
+        return SqlError(
+            "FOR SYSTEM_TIME AS OF needs event time on both sides, or processing time.",
+            position=self.settings.locate(at),
+            detail=detail,
+            hint="Declare WATERMARK FOR a column of both tables, or use a column that is PROCTIME().",
+        )
+
+    def _allow_without_equality(self, at: exp.Expr) -> None:
+        """All rows are then in one state partition. Where one side has at most one row, there is no other way."""
+        single = any(() in side.node.keys for side in (self.left, self.right))
+        if single or self.settings.without_equality:
+            return
+        raise SqlError(
+            "A join needs a condition with an equality between columns of both sides.",
+            position=self.settings.locate(at),
+            detail="Without one, every row would have to meet every row of the other side, in one state partition.",
+            hint="Write for example ON a.id = b.id, or SET 'headwater.join.without-equality' = 'true' to allow it.",
+        )
+
+    def _not_in_needs_equality(self, tree: exp.Expr) -> SqlError:
+        return SqlError(
+            "NOT IN can name columns of the query around its own in equalities only, if a value may be NULL.",
+            position=self.settings.locate(tree),
+            hint="Write NOT EXISTS, or declare the columns NOT NULL.",
+        )
+
+    def _not_computable(self, tree: exp.Expr) -> SqlError:
+        words = {"semi": "IN or EXISTS", "anti": "NOT IN or NOT EXISTS"}
+        what = words.get(self.kind, f"a {self.kind.upper()} JOIN")
+        return SqlError(
+            f"A condition of {what} cannot compute a value from columns of both sides.",
+            position=self.settings.locate(tree),
+            detail="It may compare a value of one side with a value of the other: =, <>, <, <=, >, >=, BETWEEN, with "
+            "AND, OR and NOT.",
+            hint="Rewrite it so that each operand has columns of one side only.",
+        )

@@ -1,0 +1,113 @@
+"""GROUP BY."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from headwater.plan.nodes.base import Column, Key, Mode, Node, StateSchema, Takes, distinct_keys, item_text, typed
+from headwater.plan.nodes.rows import Unary
+from headwater.sql.typed import AggregateCall, Expr
+
+__all__ = ["Aggregate"]
+
+
+@dataclass(frozen=True)
+class Aggregate(Unary):
+    """`columns` are the groups (input columns, same names) and then one per call. With `before`, updates are -U, +U."""
+
+    groups: tuple[str, ...]
+    calls: tuple[AggregateCall, ...]
+    before: bool = True
+
+    state_version = 1
+
+    @property
+    def called(self) -> Iterator[tuple[Column, AggregateCall]]:
+        first = len(self.groups)
+        return zip(self.columns[first : first + len(self.calls)], self.calls, strict=True)
+
+    @cached_property
+    def mode(self) -> Mode:
+        return Mode.RETRACT if self.before else Mode.UPSERT
+
+    @cached_property
+    def keys(self) -> tuple[Key, ...]:
+        """The groups, also without those that are the same in all rows."""
+        return distinct_keys([self.groups, tuple(g for g in self.groups if g not in self.input.constants)])
+
+    @cached_property
+    def constants(self) -> Mapping[str, Expr]:
+        return {name: e for name, e in self.input.constants.items() if name in self.groups}
+
+    @property
+    def partitioned_by(self) -> Key | None:
+        return self.groups
+
+    @property
+    def takes(self) -> tuple[Takes, ...]:
+        return (Takes.CHANGES,)
+
+    def net(self, key: Key) -> Node | None:
+        return replace(self, before=False) if set(key) == set(self.groups) else None
+
+    def filtered_below(self, names: frozenset[str]) -> tuple[Mapping[str, str] | None, ...]:
+        """A condition on groups keeps or drops all rows of a group."""
+        return ({name: name for name in names},) if names <= set(self.groups) else ()
+
+    def needs(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        used = [_expressions(call) for column, call in self.called if column.name in needed]
+        return (frozenset(self.groups).union(*(e.refs for found in used for e in found)),)
+
+    def narrowed(self, needed: frozenset[str], inputs: Sequence[Node]) -> Aggregate:
+        kept = [(c, call) for c, call in self.called if c.name in needed]
+        columns = (*self.columns[: len(self.groups)], *(c for c, _ in kept))
+        return replace(self, columns=columns, input=inputs[0], calls=tuple(call for _, call in kept))
+
+    @property
+    def decisive(self) -> tuple[Expr, ...]:
+        return tuple(e for call in self.calls for e in _expressions(call))
+
+    def described(self) -> str:
+        items = ", ".join(item_text(c.name, call.text) for c, call in self.called)
+        return f"Aggregate group by ({', '.join(self.groups)}) [{items}]"
+
+    def update_source(self) -> str:
+        groups = ", ".join(self.shown(group) for group in self.groups)
+        return f"GROUP BY {groups}" if groups else "the aggregate over all rows"
+
+    @cached_property
+    def display_names(self) -> Mapping[str, str]:
+        return {**self.input.display_names, **{column.name: call.text for column, call in self.called}}
+
+    def _kept_values(self) -> list[AggregateCall]:
+        """Calls whose values are remembered one by one."""
+        retracting = self.input.mode is not Mode.APPEND
+        return [call for call in self.calls if call.keeps_values(retracting=retracting)]
+
+    @property
+    def remembers(self) -> str:
+        values = [f"values of {self.shown(c.argument.text)} per group" for c in self._kept_values() if c.argument]
+        return ", ".join(dict.fromkeys(["one row per group", *values]))
+
+    def state_tables(self) -> tuple[StateSchema, ...]:
+        groups = typed(self.columns[: len(self.groups)])
+        values = tuple(f"{call.text}{_of(call.argument and call.argument.type)} {call.type}" for call in self.calls)
+        tables = {(call.argument, call.filter, call.keeps_order, call.nulls): call for call in self._kept_values()}
+        found = [StateSchema("groups", groups, ("COUNT(*) BIGINT", *values))]
+        for argument, condition, in_order, _ in tables:
+            assert argument is not None
+            where = f" where {condition.text}" if condition is not None else ""
+            value = f"{argument.text} {argument.type}"
+            orders = ("orders ARRAY<BIGINT>",) if in_order else ()
+            found.append(StateSchema(f"values of {argument.text}{where}", (*groups, value), ("count BIGINT", *orders)))
+        return tuple(found)
+
+
+def _expressions(call: AggregateCall) -> list[Expr]:
+    return [e for e in (call.argument, call.filter) if e is not None]
+
+
+def _of(kind: object) -> str:
+    return "" if kind is None else f" of {kind}"

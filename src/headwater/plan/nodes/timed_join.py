@@ -1,0 +1,203 @@
+"""Joins that time decides: within an interval, and with the version of a row that was valid at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+
+from headwater.plan.nodes.base import Key, Mode, Node, StateSchema, Takes, TimeKind, distinct_keys, typed
+from headwater.plan.nodes.join import Condition, JoinKind
+from headwater.plan.nodes.rows import narrow
+from headwater.sql.typed import Expr
+
+__all__ = ["IntervalJoin", "LookupJoin", "TemporalJoin"]
+
+
+@dataclass(frozen=True)
+class _TimedJoin(Node, abstract=True):
+    """`columns` are those of both sides, whose names differ. Keys are compared in order; NULL equals nothing. `text` is
+    the condition for EXPLAIN."""
+
+    left: Node
+    right: Node
+    kind: JoinKind
+    left_keys: Key
+    right_keys: Key
+    condition: Condition | None
+    text: str
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, inputs: Sequence[Node]) -> Node:
+        left, right = inputs
+        return replace(self, left=left, right=right)
+
+    @cached_property
+    def mode(self) -> Mode:
+        return Mode.APPEND
+
+    @cached_property
+    def constants(self) -> Mapping[str, Expr]:
+        kept = {"inner": self.inputs, "left": (self.left,), "right": (self.right,)}.get(self.kind, ())
+        return {name: e for side in kept for name, e in side.constants.items()}
+
+    @property
+    def partitioned_by(self) -> Key | None:
+        return self.right_keys if self.kind == "right" else self.left_keys
+
+    @cached_property
+    def distribution(self) -> Key | None:
+        return None if self.kind == "full" and self.left_keys else self.partitioned_by
+
+    @property
+    def read(self) -> frozenset[str]:
+        """The columns that the join reads itself."""
+        asked = self.condition.columns if self.condition is not None else frozenset()
+        return frozenset({*self.left_keys, *self.right_keys}) | asked
+
+    def needs(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        wanted = needed | self.read
+        return tuple(wanted & frozenset(side.names) or frozenset(side.names[:1]) for side in self.inputs)
+
+    def narrowed(self, needed: frozenset[str], inputs: Sequence[Node]) -> Node:
+        left, right = inputs
+        there = {*left.names, *right.names}
+        node = replace(self, columns=tuple(c for c in self.columns if c.name in there), left=left, right=right)
+        kept = {*needed, *node.times}
+        return narrow(node, tuple(c for c in node.columns if c.name in kept))
+
+    def _words(self, word: str) -> str:
+        return word if self.kind == "inner" else f"{self.kind.capitalize()}{word}"
+
+
+@dataclass(frozen=True)
+class IntervalJoin(_TimedJoin):
+    """A pair matches if right time - left time, in microseconds, is from `low` to `high`."""
+
+    left_time: str
+    right_time: str
+    low: int
+    high: int
+
+    state_version = 1
+    timed = True
+
+    @property
+    def clock(self) -> TimeKind:
+        return self.left.times[self.left_time]
+
+    @cached_property
+    def keys(self) -> tuple[Key, ...]:
+        if self.kind != "inner":
+            return ()
+        return distinct_keys([tuple(dict.fromkeys((*a, *b))) for a, b in product(self.left.keys, self.right.keys)])
+
+    @property
+    def takes(self) -> tuple[Takes, ...]:
+        return (Takes.INSERTS, Takes.INSERTS)
+
+    @property
+    def read(self) -> frozenset[str]:
+        return super().read | {self.left_time, self.right_time}
+
+    def described(self) -> str:
+        bounds = f"{_shown(self.low)} to {_shown(self.high)}"
+        return f"{self._words('IntervalJoin')} on {self.text}, {self.right_time} - {self.left_time} from {bounds}"
+
+    @property
+    def remembers(self) -> str:
+        return "the rows of both sides until their interval is over"
+
+    def state_tables(self) -> tuple[StateSchema, ...]:
+        matched = {"inner": (), "full": ("left", "right")}.get(self.kind, (self.kind,))
+        found = []
+        for name, side in (("left", self.left), ("right", self.right)):
+            values = ("count BIGINT", *(("matched BOOLEAN",) if name in matched else ()))
+            found += [
+                StateSchema(name, typed(side.columns), values),
+                StateSchema(f"{name}_expiry", ("key BIGINT",), ()),
+            ]
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class TemporalJoin(_TimedJoin):
+    """FOR SYSTEM_TIME AS OF `left_time`, by event time. `right_time` is the time from which a version is valid."""
+
+    left_time: str
+    right_time: str
+
+    state_version = 1
+    timed = True
+
+    @cached_property
+    def keys(self) -> tuple[Key, ...]:
+        """A row of the left meets at most one version."""
+        return self.left.keys
+
+    @cached_property
+    def times(self) -> Mapping[str, TimeKind]:
+        """Those of the left: a row is emitted in the batch in which the watermark passes its time, so it is not late
+        for what comes behind."""
+        return {name: kind for name, kind in self.left.times.items() if name == self.left_time}
+
+    @property
+    def takes(self) -> tuple[Takes, ...]:
+        return (Takes.INSERTS, Takes.UPSERTS)
+
+    @property
+    def read(self) -> frozenset[str]:
+        return super().read | {self.left_time, self.right_time}
+
+    def described(self) -> str:
+        return f"{self._words('TemporalJoin')} on {self.text}, as of {self.left_time}"
+
+    @property
+    def remembers(self) -> str:
+        return "rows until the watermark passes, and versions since then"
+
+    def state_tables(self) -> tuple[StateSchema, ...]:
+        return (
+            StateSchema("waiting", typed(self.left.columns), ("count BIGINT",)),
+            StateSchema("versions", typed(self.right.columns), ("deleted BOOLEAN",)),
+        )
+
+
+@dataclass(frozen=True)
+class LookupJoin(_TimedJoin):
+    """FOR SYSTEM_TIME AS OF processing time: each row of the left with the newest version of the right."""
+
+    state_version = 1
+
+    @cached_property
+    def keys(self) -> tuple[Key, ...]:
+        return self.left.keys
+
+    @cached_property
+    def times(self) -> Mapping[str, TimeKind]:
+        return self.left.times
+
+    @property
+    def takes(self) -> tuple[Takes, ...]:
+        return (Takes.INSERTS, Takes.UPSERTS)
+
+    def described(self) -> str:
+        return f"{self._words('LookupJoin')} on {self.text}, as of processing time"
+
+    @property
+    def remembers(self) -> str:
+        return f"last row per ({', '.join(self.right_keys)})"
+
+    def state_tables(self) -> tuple[StateSchema, ...]:
+        return (StateSchema("rows", typed(self.right.columns), ()),)
+
+
+def _shown(micros: int) -> str:
+    for unit, size in (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000)):
+        if micros and micros % size == 0:
+            return f"{micros // size} {unit}"
+    return f"{micros} us" if micros % 1000 else f"{micros // 1000} ms"

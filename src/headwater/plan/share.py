@@ -1,0 +1,30 @@
+"""Equal subplans become one node: what a view or a WITH computes is computed once, with one state, however often it is
+used."""
+
+from __future__ import annotations
+
+from headwater.plan import nodes as n
+from headwater.plan.rewrite import rewrite
+
+__all__ = ["keeps_state", "share_equal"]
+
+
+def share_equal(root: n.Write) -> n.Write:
+    """Only what has state is worth it: rows that are merely read and computed are cheaper to read twice, each time with
+    no more columns than are needed."""
+    known: list[n.Node] = []
+
+    def shared(node: n.Node) -> n.Node:
+        if not keeps_state(node):
+            return node
+        for other in known:
+            if type(other) is type(node) and other == node:
+                return other
+        known.append(node)
+        return node
+
+    return rewrite(root, shared)
+
+
+def keeps_state(node: n.Node) -> bool:
+    return any(below.stateful for below in n.walk(node))

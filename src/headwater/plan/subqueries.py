@@ -1,0 +1,274 @@
+"""Queries inside of conditions and expressions, as joins.
+
+    x IN (query), EXISTS (query)      semi join
+    x NOT IN (query), NOT EXISTS      anti join; NOT IN with its rule that NULL is unknown
+    x < (query)                       inner join with the one row of the query
+    (query) in any other expression   left join with the one row of the query
+
+A query may name columns of the one around it in conditions of its WHERE: they become conditions of the join. A query of
+one aggregate is then grouped by what it compares with those columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from headwater.errors import SqlError
+from headwater.plan import nodes as n
+from headwater.plan.grouping import needs_grouping
+from headwater.plan.joining import Joining
+from headwater.plan.joins import resolves
+from headwater.plan.predicates import COMPARISONS, conjuncts, has_query, unwrapped
+from headwater.plan.query_trees import (
+    SHAPES,
+    counts_rows,
+    is_plain,
+    is_strict,
+    query_of,
+    scalar_queries,
+    where_of,
+    with_replaced,
+)
+from headwater.plan.relation import Relation, relation_of, without_alias
+from headwater.sql.expressions import Scope, bind, bound_column, compile_expression, name_nodes
+
+if TYPE_CHECKING:
+    from headwater.plan.build import Builder, Named
+
+__all__ = ["Subqueries"]
+
+
+@dataclass(frozen=True)
+class _Inner:
+    """A query inside another: its rows, and its conditions on pairs with rows around it, bound to both."""
+
+    relation: Relation
+    conditions: list[exp.Expr]
+
+
+class Subqueries:
+    """Those of one SELECT. `relation` has the rows that they are joined with."""
+
+    def __init__(self, builder: Builder, named: Named, relation: Relation) -> None:
+        self._builder = builder
+        self._named = named
+        self._locate = builder.locate
+        self.relation = relation
+
+    def filter(self, conditions: Sequence[exp.Expr], rewrite: Callable[[exp.Expr], exp.Expr] = lambda t: t) -> Relation:
+        """The rows for which all these conditions are TRUE, each as `rewrite` gives it."""
+        for condition in conditions:
+            if not has_query(condition):
+                self.relation = self.relation.where(rewrite(condition), self._locate)
+                continue
+            for part in conjuncts(condition):
+                self._keep(rewrite(part))
+        return self.relation
+
+    def _keep(self, condition: exp.Expr) -> None:
+        tree, negated = unwrapped(condition), False
+        while isinstance(tree, exp.Not):
+            tree, negated = unwrapped(tree.this), not negated
+        if isinstance(tree, exp.Exists):
+            self._exists(tree, negated)
+        elif isinstance(tree, exp.In) and tree.args.get("query") is not None:
+            self._in(tree, negated)
+        elif has_query(condition):
+            self._compare(unwrapped(condition))
+        else:
+            self.relation = self.relation.where(condition, self._locate)
+
+    def replace(self, tree: exp.Expr) -> exp.Expr:
+        """The tree with each query replaced by the column that its value is joined as."""
+        if isinstance(tree, exp.Subquery):
+            return self._scalar(tree)
+        if isinstance(tree, exp.Exists) or (isinstance(tree, exp.In) and tree.args.get("query") is not None):
+            raise SqlError(
+                f"{'EXISTS' if isinstance(tree, exp.Exists) else 'A query in IN'} is not supported here.",
+                position=self._locate(tree),
+                hint="It can stand in WHERE and HAVING on its own or joined by AND, also with NOT.",
+            )
+        if not has_query(tree):
+            return tree
+        copy = tree.copy()
+        for key, value in tree.args.items():
+            if isinstance(value, exp.Expr):
+                copy.set(key, self.replace(value))
+            elif isinstance(value, list):
+                copy.set(key, [self.replace(v) if isinstance(v, exp.Expr) else v for v in value])
+        return copy
+
+    # IN and EXISTS
+
+    def _exists(self, tree: exp.Exists, negated: bool) -> None:
+        inner = self._rows(query_of(tree))
+        self._join(inner.relation, "anti" if negated else "semi", inner.conditions, tree)
+
+    def _in(self, tree: exp.In, negated: bool) -> None:
+        query = query_of(tree.args["query"])
+        inner, values = self._rows_with_values(query, tree)
+        this = unwrapped(tree.this)
+        asked = list(this.expressions) if isinstance(this, exp.Tuple | exp.Struct) else [this]
+        if len(asked) != len(values):
+            raise SqlError(
+                f"IN compares {len(asked)} values with {len(values)} columns of the query.", position=self._locate(tree)
+            )
+        asked = [bind(self.replace(value), self.relation.scope, self._locate) for value in asked]
+        compared: list[exp.Expr] = [_at(exp.EQ(this=a, expression=b), a) for a, b in zip(asked, values, strict=True)]
+        # NOT IN is not TRUE as soon as one comparison is unknown. Where no NULL is possible a plain anti join says
+        # the same and needs no second look at the rows.
+        if negated and self._may_be_unknown(asked, values, inner.relation):
+            joining = Joining(self.relation, inner.relation, "anti", self._builder.join_settings)
+            self.relation = joining.unless_false(inner.conditions, compared)
+        else:
+            self._join(inner.relation, "anti" if negated else "semi", [*compared, *inner.conditions], tree)
+
+    def _may_be_unknown(self, asked: Sequence[exp.Expr], values: Sequence[exp.Expr], inner: Relation) -> bool:
+        pairs = [*((tree, self.relation.scope) for tree in asked), *((tree, inner.scope) for tree in values)]
+        return any(compile_expression(tree, scope, self._locate).type.nullable for tree, scope in pairs)
+
+    def _rows_with_values(self, query: exp.Expr, at: exp.Expr) -> tuple[_Inner, list[exp.Expr]]:
+        """The rows of the query and, bound to them, what it selects."""
+        if not is_plain(query):
+            relation = relation_of(self._builder.query(query, self._named), "", set(self.relation.node.names))
+            return _Inner(relation, []), [bound_column(c, at) for c in relation.scope.columns]
+        inner = self._rows(query)
+        items = self._builder.items(query, inner.relation.scope)
+        return inner, [bind(without_alias(item), inner.relation.scope, self._locate) for item in items]
+
+    def _rows(self, query: exp.Expr) -> _Inner:
+        """What the query reads, with its conditions that name columns of the query around it."""
+        taken = set(self.relation.node.names)
+        if not is_plain(query):
+            return _Inner(relation_of(self._builder.query(query, self._named), "", taken), [])
+        relation, outside = self._builder.source(query, self._named, taken)
+        scope = Scope(relation.scope.columns, self.relation.scope)
+        return _Inner(relation, [bind(tree, scope, self._locate) for tree in outside])
+
+    # queries that give one value
+
+    def _compare(self, condition: exp.Expr) -> None:
+        """A condition with queries that give a value. One that is not TRUE without the value needs no outer join."""
+        queries = list(scalar_queries(condition))
+        if len(queries) == 1 and isinstance(condition, tuple(COMPARISONS)) and is_strict(condition, queries[0]):
+            self._scalar(queries[0], [condition])
+            return
+        replaced = self.replace(condition)
+        self.relation = self.relation.where(replaced, self._locate)
+
+    def _scalar(self, subquery: exp.Subquery, conditions: Sequence[exp.Expr] = ()) -> exp.Expr:
+        """Join the value of the query, and answer with its column. With `conditions`, which hold the query, only rows
+        are left for which they are TRUE."""
+        value = self._value(subquery)
+        column = bound_column(value.relation.scope.columns[0], subquery)
+        # A comparison with NULL is not TRUE, so rows without a value can be dropped by an inner join; but COUNT of
+        # nothing is 0.
+        if conditions and not value.counts:
+            scope = Scope((*self.relation.scope.columns, *value.relation.scope.columns))
+            asked = [bind(with_replaced(tree, subquery, column), scope, self._locate) for tree in conditions]
+            self._join(value.relation, "inner", [*value.pairs, *asked], subquery)
+            return column
+        self._join(value.relation, "left", value.pairs, subquery)
+        # A query that counts has a value where it has no row, too.
+        answer = exp.Anonymous(this="COALESCE", expressions=[column, _zero()]) if value.counts else column
+        for tree in conditions:
+            self.relation = self.relation.where(with_replaced(tree, subquery, answer), self._locate)
+        return answer
+
+    def _value(self, subquery: exp.Subquery) -> _Value:
+        query = query_of(subquery)
+        taken = set(self.relation.node.names)
+        if isinstance(query, exp.Select) and query.args.get("from_") is not None:
+            inner, outside = self._builder.source(query, self._named, set(taken))
+            if outside:
+                return self._correlated(query, inner.scope, outside, taken)
+        node = self._builder.query(query, self._named)
+        if len(node.columns) != 1:
+            raise self._error(subquery, f"A query that gives a value has one column: this one has {len(node.columns)}.")
+        # Proved by keys, never checked while the job runs: a second row would come after results have been written.
+        if () not in node.keys:
+            raise self._error(subquery, "A query that gives a value must be known to have at most one row.", _ONE_ROW)
+        column = n.Column(self._builder.join_settings.fresh(), node.columns[0].type)
+        if isinstance(node, n.Project):
+            node = n.Project((column,), node.input, node.expressions)
+        else:
+            node = n.Project((column,), node, (n.column_reference(node.columns[0]),))
+        return _Value(_hidden(relation_of(node, "", taken)), [], counts_rows(query))
+
+    def _correlated(self, query: exp.Select, inner: Scope, outside: list[exp.Expr], taken: set[str]) -> _Value:
+        """One row for each value that it compares with a column of the query around it."""
+        pairs = [self._equality(tree, inner) for tree in outside]
+        if len(query.expressions) != 1 or any(query.args.get(shape) for shape in SHAPES):
+            fact = "A query that names columns of the query around it has one column, FROM and WHERE."
+            raise self._error(query, fact, _CORRELATED)
+        fresh = self._builder.join_settings.fresh
+        names = [fresh() for _ in range(len(pairs) + 1)]
+        compared = [own for own, _ in pairs]
+        select = query.copy()
+        kept = [tree for tree in conjuncts(where_of(query)) if tree not in outside]
+        select.set("where", exp.Where(this=exp.and_(*kept)) if kept else None)
+        item = without_alias(query.expressions[0])
+        items = [item.copy(), *(tree.copy() for tree in compared)]
+        select.set("expressions", [exp.alias_(tree, name) for tree, name in zip(items, names, strict=True)])
+        grouped = needs_grouping(query)
+        if grouped:
+            select.set("group", exp.Group(expressions=[tree.copy() for tree in compared]))
+        node = self._builder.query(select, self._named)
+        if not any(set(key) <= set(names[1:]) for key in node.keys):
+            raise self._error(query, "A query that gives a value must be known to have at most one row.", _ONE_ROW)
+        relation = relation_of(node, "", taken)
+        columns = relation.scope.columns[1:]
+        conditions: list[exp.Expr] = [
+            _at(exp.EQ(this=outer, expression=bound_column(column, outer)), outer)
+            for (_, outer), column in zip(pairs, columns, strict=True)
+        ]
+        return _Value(_hidden(relation), conditions, counts_rows(query))
+
+    def _equality(self, tree: exp.Expr, inner: Scope) -> tuple[exp.Expr, exp.Expr]:
+        """What the query compares, and the value of the query around it, bound."""
+        if isinstance(tree, exp.EQ):
+            for own, outer in ((tree.left, tree.right), (tree.right, tree.left)):
+                names = list(name_nodes(outer))
+                if resolves(own, inner) and names and not any(resolves(name, inner) for name in names):
+                    return own, bind(outer, self.relation.scope, self._locate)
+        for node in name_nodes(tree):  # a name that is nowhere is what is wrong
+            bind(node, Scope(inner.columns, self.relation.scope), self._locate)
+        fact = "A query that gives a value can name columns of the query around it in equalities only."
+        raise self._error(tree, fact, _CORRELATED)
+
+    def _join(self, inner: Relation, kind: n.JoinKind, conditions: Sequence[exp.Expr], at: exp.Expr) -> None:
+        self.relation = Joining(self.relation, inner, kind, self._builder.join_settings).on(conditions, at)
+
+    def _error(self, at: exp.Expr, fact: str, hint: str = "") -> SqlError:
+        return SqlError(fact, position=self._locate(at), hint=hint)
+
+
+_ONE_ROW = "Select an aggregate without GROUP BY, for example MAX(…), or a row by its whole PRIMARY KEY."
+_CORRELATED = "Write it as a join."
+
+
+@dataclass(frozen=True)
+class _Value:
+    """The value is in the first column. With `counts`, it is 0 where there is no row."""
+
+    relation: Relation
+    pairs: list[exp.Expr]
+    counts: bool
+
+
+def _hidden(relation: Relation) -> Relation:
+    """Nobody can name its columns, nor does a star show them."""
+    return replace(relation, scope=Scope(tuple(replace(c, merged=True) for c in relation.scope.columns)))
+
+
+def _zero() -> exp.Expr:
+    return exp.Literal(this="0", is_string=False)
+
+
+def _at(tree: exp.Expr, place: exp.Expr) -> exp.Expr:
+    tree.meta.update({k: v for k, v in place.meta.items() if k in ("start", "end")})
+    return tree

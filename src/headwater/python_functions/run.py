@@ -1,0 +1,208 @@
+"""What Spark's Python workers call: a function over whole columns, whatever it is written for. An error names the
+function and the row it was given."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from headwater.errors import JobError
+from headwater.python_functions.load import add_paths, load_function
+from headwater.python_functions.values import arrow_type, python_values, to_arrow
+from headwater.sql.types import SqlType
+
+__all__ = ["AggregateStep", "FunctionContext", "FunctionSource", "TableStep", "ValueStep", "opened"]
+
+_LONGEST = 200
+
+
+class FunctionContext:
+    """What `open` of a function is given: PyFlink's interface, without metrics."""
+
+    def get_job_parameter(self, key: str, default_value: str) -> str:
+        del key
+        return default_value
+
+    def get_metric_group(self) -> Any:
+        raise NotImplementedError("functions have no metrics here")
+
+
+@dataclass(frozen=True)
+class FunctionSource:
+    """Where a worker finds the function: by the name of its module, else pickled. `directories` are where it, and what
+    it imports, may be."""
+
+    path: str = ""
+    directories: tuple[str, ...] = ()
+    pickled: bytes = field(default=b"", repr=False)
+
+    def load(self) -> Any:
+        add_paths(self.directories)
+        return load_function(self.path).target if self.path else pickle.loads(self.pickled)
+
+
+def opened(source: FunctionSource) -> Any:
+    """Once in a worker and task."""
+    target = source.load()
+    start = getattr(target, "open", None)
+    if callable(start):
+        start(FunctionContext())
+    return target
+
+
+@dataclass
+class _Step:
+    """`name` is that in SQL. Arguments and result have these types."""
+
+    name: str
+    source: FunctionSource
+    arguments: tuple[SqlType, ...]
+    result: SqlType
+    style: str = "row"
+    _target: Any = field(default=None, repr=False)
+
+    @property
+    def target(self) -> Any:
+        if self._target is None:
+            self._target = opened(self.source)
+        return self._target
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        function: Callable[..., Any] = getattr(self.target, "eval", None) or self.target
+        return function
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_target": None}
+
+    def __call__(self, *columns: pa.Array) -> pa.Array:
+        """A function without arguments is given a column that only says how many rows there are."""
+        given = columns[: len(self.arguments)]
+        return self._evaluated(given, len(columns[0]))
+
+    def _evaluated(self, columns: Sequence[pa.Array], rows: int) -> pa.Array:
+        raise NotImplementedError
+
+    def _each_row(self, columns: Sequence[pa.Array], rows: int) -> list[Any]:
+        values = [python_values(c, kind) for c, kind in zip(columns, self.arguments, strict=True)]
+        function = self.function
+        results = []
+        for row in zip(*values, strict=True) if values else [()] * rows:
+            try:
+                results.append(self._complete(function(*row)))
+            except Exception as error:
+                raise self._failed(row, error) from error
+        return results
+
+    def _complete(self, result: Any) -> Any:
+        return result
+
+    def _failed(self, row: Sequence[Any], error: Exception) -> JobError:
+        shown = ", ".join(repr(value) for value in row)
+        shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
+        return JobError(f"Function '{self.name}' failed for ({shown}): {type(error).__name__}: {error}")
+
+    def _converted(self, results: list[Any], kind: SqlType, columns: Sequence[pa.Array]) -> pa.Array:
+        try:
+            return to_arrow(results, kind)
+        except (TypeError, ValueError, ArithmeticError, AttributeError, pa.ArrowException) as error:
+            raise self._wrong_result(results, kind, columns, error) from error
+
+    def _wrong_result(
+        self, results: list[Any], kind: SqlType, columns: Sequence[pa.Array], error: Exception
+    ) -> JobError:
+        """About the first result that cannot be of the type."""
+        for index, result in enumerate(results):
+            try:
+                to_arrow([result], kind)
+            except (TypeError, ValueError, ArithmeticError, AttributeError, pa.ArrowException) as one:
+                row = [python_values(c.slice(index, 1), k)[0] for c, k in zip(columns, self.arguments, strict=True)]
+                return self._failed(row, TypeError(f"{_shown(result)} is not of type {self.result}: {one}"))
+        return self._failed([], error)
+
+
+class ValueStep(_Step):
+    """A scalar function."""
+
+    def _evaluated(self, columns: Sequence[pa.Array], rows: int) -> pa.Array:
+        if self.style == "row":
+            return self._converted(self._each_row(columns, rows), self.result, columns)
+        result = self._vectorised(columns)
+        if len(result) != rows:
+            raise JobError(f"Function '{self.name}' returned {len(result)} values for {rows} rows.")
+        return result
+
+    def _vectorised(self, columns: Sequence[pa.Array]) -> pa.Array:
+        """Types that Python and Arrow have both are handed over as they are."""
+        given = [column.to_pandas() for column in columns] if self.style == "pandas" else columns
+        try:
+            result = self.function(*given)
+            kind = arrow_type(self.result)
+            if self.style == "pandas":
+                return pa.Array.from_pandas(result, type=kind)
+            whole = result.combine_chunks() if isinstance(result, pa.ChunkedArray) else result
+            return whole.cast(kind)
+        except Exception as error:
+            raise self._failed([f"{len(columns[0]) if columns else 0} rows"], error) from error
+
+
+class TableStep(_Step):
+    """A table function: a list of rows for every row."""
+
+    def _evaluated(self, columns: Sequence[pa.Array], rows: int) -> pa.Array:
+        kind = SqlType("ARRAY", element=self.result)
+        return self._converted(self._each_row(columns, rows), kind, columns)
+
+    def _complete(self, result: Any) -> list[Any]:
+        """Generators, lists of rows, nothing, or one row."""
+        if result is None:
+            return []
+        if isinstance(result, Iterable) and not isinstance(result, str | bytes | tuple | dict):
+            return [row if isinstance(row, tuple | list | dict) or _is_row(row) else (row,) for row in result]
+        return [result if isinstance(result, tuple | dict) or _is_row(result) else (result,)]
+
+
+@dataclass
+class AggregateStep(_Step):
+    """An aggregate function over all rows of a group, in the order in which they came. The only column is an array of
+    rows, of which the first `arity` fields are arguments."""
+
+    arity: int = 0
+
+    def _evaluated(self, columns: Sequence[pa.Array], rows: int) -> pa.Array:
+        (groups,), (kind,) = columns, self.arguments
+        evaluate = self._accumulated if self.style == "row" else self._vectorised
+        found = [evaluate([row[: self.arity] for row in group or ()]) for group in python_values(groups, kind)]
+        return self._converted(found, self.result, columns)
+
+    def _accumulated(self, rows: list[Sequence[Any]]) -> Any:
+        row: Sequence[Any] = ()
+        try:
+            accumulator = self.target.create_accumulator()
+            for row in rows:
+                self.target.accumulate(accumulator, *row)
+            return self.target.get_value(accumulator)
+        except Exception as error:
+            raise self._failed(row, error) from error
+
+    def _vectorised(self, rows: list[Sequence[Any]]) -> Any:
+        import pandas as pd
+
+        try:
+            result = self.function(*(pd.Series([row[place] for row in rows]) for place in range(self.arity)))
+            return result.item() if hasattr(result, "item") else result  # a number of numpy
+        except Exception as error:
+            raise self._failed([f"{len(rows)} rows"], error) from error
+
+
+def _is_row(value: Any) -> bool:
+    return hasattr(value, "_values") or hasattr(value, "__dataclass_fields__")
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

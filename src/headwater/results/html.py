@@ -1,0 +1,28 @@
+"""Rows as HTML, for notebooks. Everything from the data is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from headwater.results.text import row_count, shown_cell
+
+if TYPE_CHECKING:
+    from headwater.plan.nodes import Column
+    from headwater.results.query import Row
+
+__all__ = ["html_table"]
+
+
+def html_table(columns: Sequence[Column], rows: Sequence[Row], count: int, *, running: bool) -> str:
+    heads = "".join(f'<th title="{escape(str(c.type.as_nullable()))}">{escape(c.name)}</th>' for c in columns)
+    body = "".join(f"<tr>{''.join(_cell(v, c) for v, c in zip(row, columns, strict=True))}</tr>" for row in rows)
+    more = f", the first {len(rows)} shown" if len(rows) < count else ""
+    state = ", running; <code>.stop()</code> ends it" if running else ""
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table><p>{row_count(count)}{more}{state}</p>"
+
+
+def _cell(value: object, column: Column) -> str:
+    side = "right" if column.type.is_numeric else "left"
+    return f'<td style="text-align:{side}">{escape(shown_cell(value, column))}</td>'

@@ -1,0 +1,50 @@
+"""How a result displays itself in a notebook: changing in place while its query runs."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from headwater.results.query import QueryResult
+
+__all__ = ["display"]
+
+_EVERY = 0.5
+
+
+class _Html(Protocol):
+    def _repr_html_(self) -> str: ...
+
+
+def display(shown: _Html, query: QueryResult | None) -> None:
+    """Only IPython calls this. A query that ends is waited for; interrupting the kernel stops it. Any other is brought
+    up to date by a thread, so that other cells can be run: one of them may call stop()."""
+    from IPython import display as ipython
+
+    handle = ipython.display(ipython.HTML(shown._repr_html_()), display_id=True)
+    if query is None:
+        return
+    follow = partial(_follow, handle, shown, query, ipython.HTML)
+    if not query.bounded:
+        threading.Thread(target=follow, daemon=True).start()
+        return
+    try:
+        follow()
+    except KeyboardInterrupt:
+        query.stop()
+        handle.update(ipython.HTML(shown._repr_html_()))
+
+
+def _follow(handle: Any, shown: _Html, query: QueryResult, html: Any) -> None:
+    """Until the query has ended; raises its error."""
+    before = ""
+    while True:
+        ended = query.wait(_EVERY)
+        picture = shown._repr_html_()
+        if picture != before:
+            handle.update(html(picture))
+            before = picture
+        if ended:
+            return

@@ -1,0 +1,239 @@
+"""A SELECT at work: a job whose rows are read from here."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headwater.changelog.kinds import KIND, SHORT_NAMES
+from headwater.errors import JobError
+from headwater.results.held import HeldRows, final, kinds_of
+from headwater.results.values import python_values
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    import pyarrow as pa
+
+    from headwater.connectors.result import Channel
+    from headwater.execution.job import Job
+    from headwater.plan.nodes import Column
+    from headwater.plan.query import PlannedQuery
+
+__all__ = ["Change", "QueryResult", "Row"]
+
+Row = tuple[Any, ...]
+
+_POLL = 0.05
+_IDLE = 2.0  # a query that does not end has read what there is if nothing has come for so long
+_SHOWN_ROWS = 100
+
+
+class Change(NamedTuple):
+    """`kind` is +I, -U, +U or -D."""
+
+    kind: str
+    row: Row
+
+
+class QueryResult:
+    """The rows of a SELECT, read while its job runs: either as changes, one by one, or as the table that the changes
+    make up, of which at most `limit` rows are held. A job whose rows nobody reads waits."""
+
+    def __init__(self, query: PlannedQuery, job: Job, channel: Channel, limit: int) -> None:
+        self.query = query
+        self.job = job
+        self.newest: int | None = None  # of a query that only inserts, hold no more than its last rows
+        self.changes_read = 0
+        self._channel = channel
+        self._limit = limit
+        self._held: HeldRows | None = None
+        self._turn = threading.Lock()  # the table is read while it changes
+        self._iterated = self._stopped = False
+        self._filling: threading.Thread | None = None
+        self._error: Exception | None = None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.query.columns
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the query ends by itself."""
+        return self.query.bounded or self.query.limit is not None
+
+    @property
+    def updating(self) -> bool:
+        """Whether rows are updated or deleted, not only inserted."""
+        return self.query.updating
+
+    @property
+    def running(self) -> bool:
+        return self.job.running
+
+    def __repr__(self) -> str:
+        names = ", ".join(f"{column.name} {column.type.as_nullable()}" for column in self.columns)
+        return f"<QueryResult ({names}): {'running' if self.running else 'ended'}>"
+
+    def _repr_html_(self) -> str:
+        from headwater.results.html import html_table
+
+        rows, count = self.snapshot(_SHOWN_ROWS)
+        return html_table(self.columns, rows[:_SHOWN_ROWS], count, running=self.running)
+
+    def _ipython_display_(self) -> None:
+        from headwater.results.notebook import display
+
+        display(self, self)
+
+    def changes(self) -> Iterator[Change]:
+        """Every change as it comes; those of a query that only inserts are all +I. They can be read once."""
+        if self._iterated or self._filling is not None:
+            raise JobError("The changes of this query have been read.", hint="Run the query again.")
+        self._iterated = True
+        return self._changes()
+
+    def rows(self) -> list[Row]:
+        """The rows of the result. Of a query that ends, when it has ended; else those as of now."""
+        return rows_of(self._table(), self.columns)
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as a table of Arrow."""
+        import pyarrow as pa
+
+        table = self._table()
+        for place, column in enumerate(self.columns):
+            if column.type.name == "TIME":  # which is milliseconds of the day until here
+                table = table.set_column(place, column.name, table.column(place).cast(pa.time32("ms")))
+        return table
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a DataFrame of pandas."""
+        return self.to_arrow().to_pandas()
+
+    def show(self, rows: int = _SHOWN_ROWS) -> None:
+        """Print the table, at most so many rows of it."""
+        from headwater.results.text import print_table
+
+        print_table(self.columns, self.rows(), rows)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """True when the query has ended; raises its error if it failed."""
+        thread = self._fill()
+        thread.join(timeout)
+        if self._error is not None:
+            raise self._error
+        return not thread.is_alive()
+
+    def snapshot(self, first: int | None = None) -> tuple[list[Row], int]:
+        """The rows as of now, at least the first so many of them, and how many there are."""
+        self._fill()
+        with self._turn:
+            if self._held is None:
+                return [], 0
+            cut = not self.query.any_rows and (self.query.order or self.query.limit is not None or self.query.offset)
+            count, table = self._held.count, self._held.table(None if cut else first)
+        rows = rows_of(final(table, self.query), self.columns)
+        return rows, len(rows) if cut else count
+
+    def stop(self) -> None:
+        """End the query now. What has been read stays."""
+        self._stopped = True
+        self._channel.close()
+        self.job.request_stop()
+        if self.job.running:
+            self.job.spark.sparkContext.cancelJobsWithTag(self._channel.tag)
+            self.job.stop()
+        shutil.rmtree(self.job.location, ignore_errors=True)
+
+    def _table(self) -> pa.Table:
+        if self.bounded:
+            self.wait()
+        else:
+            self._await_first_rows()
+        with self._turn:
+            assert self._held is not None
+            return final(self._held.table(), self.query)
+
+    def _await_first_rows(self) -> None:
+        """Until a first batch has been read, or there is none to read."""
+        idle = time.monotonic() + _IDLE
+        while not self.wait(_POLL):
+            progress = self.job.progress()
+            if progress.status == "starting" or (progress.lag and not progress.batches):
+                idle = time.monotonic() + _IDLE
+            elif (progress.batches and not self._channel.waiting) or time.monotonic() > idle:
+                return
+
+    def _fill(self) -> threading.Thread:
+        """The thread that takes changes into the table."""
+        if self._filling is None:
+            if self._iterated:
+                raise JobError("This query is read change by change: it has no table.", hint="Run the query again.")
+            self._filling = threading.Thread(target=self._take, name=f"{self.job.name}-rows", daemon=True)
+            self._filling.start()
+        return self._filling
+
+    def _take(self) -> None:
+        try:
+            for batch in self._batches():
+                with self._turn:
+                    self._held = self._held or self._empty(batch.schema)
+                    self._held.apply(batch)
+            with self._turn:
+                self._held = self._held or self._empty(self._channel.schema or self._unknown_types())
+        except Exception as error:  # noqa: BLE001 - raised again where rows are asked for
+            self._error = error
+
+    def _empty(self, schema: pa.Schema) -> HeldRows:
+        """Batches do not agree with the plan about what may be NULL."""
+        import pyarrow as pa
+
+        fields = [field.with_nullable(True) for field in schema if field.name != KIND]
+        return HeldRows(self.query, pa.schema(fields), self._limit, self.newest)
+
+    def _unknown_types(self) -> pa.Schema:
+        """The query was stopped before its plan was made."""
+        import pyarrow as pa
+
+        return pa.schema([(column.name, pa.null()) for column in self.query.plan.columns])
+
+    def _changes(self) -> Iterator[Change]:
+        for batch in self._batches():
+            values = [python_values(batch.column(c.name).to_pylist(), c.type) for c in self.columns]
+            for kind, *row in zip(kinds_of(batch), *values, strict=True):
+                yield Change(SHORT_NAMES[kind], tuple(row))
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        """All batches up to the end of the job, or up to LIMIT where any rows will do."""
+        cuts = self.query.any_rows
+        skipped, left = (self.query.offset, self.query.limit) if cuts else (0, None)
+        try:
+            while (left is None or left > 0) and (batch := self._next()) is not None:
+                self.changes_read += batch.num_rows
+                rows = batch.slice(skipped, left)
+                skipped -= min(skipped, batch.num_rows)
+                left = None if left is None else left - rows.num_rows
+                yield rows
+            if not self._stopped and left != 0:
+                self.job.wait()
+        finally:
+            self.stop()
+
+    def _next(self) -> pa.RecordBatch | None:
+        import pyarrow as pa
+
+        while (chunk := self._channel.take(_POLL)) is None:
+            if self._stopped or not self.job.running:
+                chunk = self._channel.take(0)
+                break
+        return None if chunk is None else pa.ipc.open_stream(chunk).read_next_batch()
+
+
+def rows_of(table: pa.Table, columns: Sequence[Column]) -> list[Row]:
+    values = [python_values(table.column(c.name).to_pylist(), c.type) for c in columns]
+    return list(zip(*values, strict=True))

@@ -1,0 +1,121 @@
+"""Statements that ask: SHOW, DESCRIBE and EXPLAIN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from headwater.sql.parser.origin import StatementText
+from headwater.sql.parser.parser import Parser
+from headwater.sql.statements import Describe, Explain, Insert, Show, StatementSet
+from headwater.sql.tokens import Token
+
+__all__ = ["InquiryParser"]
+
+# The words behind SHOW, and whether a name follows: of a table, of a database behind FROM or IN, or none.
+_SHOWN: dict[tuple[str, ...], str] = {
+    ("TABLES",): "database",
+    ("VIEWS",): "database",
+    ("DATABASES",): "",
+    ("CATALOGS",): "",
+    ("CURRENT", "CATALOG"): "",
+    ("CURRENT", "DATABASE"): "",
+    ("FUNCTIONS",): "",
+    ("USER", "FUNCTIONS"): "",
+    ("MODULES",): "",
+    ("FULL", "MODULES"): "",
+    ("JARS",): "",
+    ("JOBS",): "",
+    ("COLUMNS",): "table",
+    ("CREATE", "TABLE"): "name",
+    ("CREATE", "VIEW"): "name",
+}
+_DETAILS = ("ESTIMATED_COST", "CHANGELOG_MODE", "JSON_EXECUTION_PLAN", "PLAN_ADVICE")
+_NOT_DESCRIBED = {
+    "CATALOG": "There is one catalog, default_catalog: SHOW CATALOGS.",
+    "DATABASE": "A database is a name in front of names: SHOW TABLES FROM it.",
+    "FUNCTION": "docs/functions.md describes the built-in functions; SHOW USER FUNCTIONS lists others.",
+    "JOB": "SHOW JOBS lists the jobs of this session.",
+    "MODEL": "Models are not supported; see docs/limits.md.",
+}
+_SUPPORTED = ", ".join("SHOW " + " ".join(words) for words in _SHOWN)
+
+
+class InquiryParser:
+    """`insert` and `statement_set` read those statements, for EXPLAIN; the latter begins at its word STATEMENT."""
+
+    def __init__(
+        self,
+        parser: Parser,
+        text: StatementText,
+        insert: Callable[[], Insert],
+        statement_set: Callable[[Token], StatementSet],
+    ) -> None:
+        self.parser = parser
+        self.cursor = parser.cursor
+        self.text = text
+        self.insert = insert
+        self.statement_set = statement_set
+
+    def show(self) -> Show:
+        """`SHOW words [FROM name] [[NOT] LIKE 'pattern']`."""
+        first = self.cursor.expect("SHOW")
+        words = next((words for words in _SHOWN if self.cursor.accept(*words)), None)
+        if words is None:
+            asked = self.cursor.here.text.upper()
+            asked += f" {self.cursor.peek().text.upper()}" if asked in ("CREATE", "CURRENT", "FULL", "USER") else ""
+            what = "SHOW what?" if self.cursor.at_end else f"SHOW {asked.strip()} is not supported"
+            self.cursor.fail(what, hint=f"Supported: {_SUPPORTED}.")
+        name = self._name(_SHOWN[words])
+        unlike = self.cursor.accept("NOT")
+        pattern = self._pattern(unlike)
+        like, not_like = (None, pattern) if unlike else (pattern, None)
+        return Show(kind=" ".join(words), name=name, like=like, unlike=not_like, **self.text.since(first))
+
+    def _name(self, what: str) -> str:
+        if what == "name":
+            return self.parser.names.table_name()
+        if what == "table":
+            self.cursor.expect_any(("FROM", "IN"), "FROM or IN")
+            return self.parser.names.table_name()
+        if what == "database" and self.cursor.accept_any(("FROM", "IN")):
+            return self.parser.names.database()
+        return ""
+
+    def _pattern(self, needed: bool) -> str | None:
+        if needed or self.cursor.at("LIKE"):
+            self.cursor.expect("LIKE")
+            return self.parser.literals.string().name
+        return None
+
+    def describe(self) -> Describe:
+        first = self.cursor.advance()
+        what = self.cursor.here.word
+        if what in _NOT_DESCRIBED and self.cursor.peek().text not in ("", "."):
+            self.cursor.fail(f"DESCRIBE {what} is not supported", hint=_NOT_DESCRIBED[what])
+        # The word alone is the name of a table.
+        extended = self.cursor.peek().text not in ("", ".") and self.cursor.accept("EXTENDED")
+        name = self.parser.names.table_name()
+        return Describe(name=name, extended=extended, **self.text.since(first))
+
+    def explain(self) -> Explain:
+        """`EXPLAIN [PLAN FOR] [details] query | INSERT … | STATEMENT SET …`."""
+        first = self.cursor.expect("EXPLAIN")
+        if self.cursor.accept("PLAN"):
+            self.cursor.expect("FOR")
+        details: list[str] = []
+        if self.cursor.at_any(_DETAILS):
+            listed = ", ".join(_DETAILS)
+            details = self.cursor.comma_separated(lambda: self.cursor.expect_any(_DETAILS, listed))
+        target = self._explained()
+        return Explain(target=target, details=tuple(details), **self.text.since(first))
+
+    def _explained(self) -> Insert | StatementSet | exp.Expr:
+        start = self.cursor.here
+        if self.cursor.at("INSERT"):
+            return self.insert()
+        if self.cursor.at("STATEMENT") or self.cursor.at("EXECUTE", "STATEMENT"):
+            self.cursor.accept("EXECUTE")
+            return self.statement_set(start)
+        return self.parser.query()

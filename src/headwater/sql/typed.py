@@ -1,0 +1,126 @@
+"""A compiled expression: Spark SQL text, its Flink type, and what it reads. Neither parser nor Spark in here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from headwater.sql.types import SqlType
+
+__all__ = ["OWN_WATERMARK", "SPARK_SETTINGS", "AggregateCall", "CalledFunction", "Expr", "Predicate"]
+
+# What the text of an Expr relies on; the session that evaluates it must have these.
+SPARK_SETTINGS: Mapping[str, str] = {
+    "spark.sql.ansi.enabled": "true",  # an overflow or a bad text is an error, not a wrong value
+    "spark.sql.caseSensitive": "true",  # as names are in Flink
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",  # MAP['a', 1, 'a', 2] is {a=2} in Flink
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",  # Flink's rule for the types of decimal results
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.variable.substitute": "false",  # a name or a string may hold ${…}
+}
+
+
+class CalledFunction(Protocol):
+    """A function of the user's that an expression calls."""
+
+    @property
+    def sql_name(self) -> str:
+        """Under which Spark must know it."""
+        ...
+
+    @property
+    def declaration(self) -> str:
+        """Its name, types and version: what a checkpoint remembers of it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A condition as data, for whoever evaluates it without Spark: a column compared with a literal (`operator` is one
+    of = <> < <= > >=), a column that IS NULL, or AND, OR, NOT over `operands`. `sql` is the text that it stands for."""
+
+    sql: str
+    operator: str
+    column: str = ""
+    literal: str | int | None = None
+    operands: tuple[Predicate, ...] = ()
+
+
+OWN_WATERMARK = "__watermark"
+"""A column of rows that have an event time: the watermark of the partition that a row came from, before the row."""
+
+
+@dataclass(frozen=True)
+class Expr:
+    """A scalar expression over the columns of one input.
+
+    sql            Spark SQL; input columns are always backquoted
+    type           the Flink type of the result; NOT NULL only if the result can never be NULL
+    refs           the input columns it reads
+    text           a short form for EXPLAIN, in Flink's words
+    deterministic  False where two evaluations over the same row may differ: RAND, UUID, CURRENT_TIMESTAMP, …
+    column         set where the expression is nothing but that input column
+    literal        set where the expression is a literal: a text, a whole number, TRUE or FALSE, an interval's amount
+    conjuncts      set where the expression is nothing but these, joined by AND
+    keeps          set where different values of that input column always give different values: CAST(id AS STRING)
+    functions      those of the user's that it calls
+    predicate      set where it is such a condition; it counts only as long as `sql` stays (`as_predicate`)
+    """
+
+    sql: str
+    type: SqlType
+    refs: frozenset[str]
+    text: str
+    deterministic: bool = True
+    column: str | None = None
+    literal: str | int | None = None
+    functions: frozenset[CalledFunction] = frozenset()
+    keeps: str | None = None
+    conjuncts: tuple[Expr, ...] = ()
+    predicate: Predicate | None = None
+
+    @property
+    def identifies(self) -> str | None:
+        """The input column whose rows it tells apart."""
+        return self.column or self.keeps
+
+    @property
+    def as_predicate(self) -> Predicate | None:
+        return self.predicate if self.predicate is not None and self.predicate.sql == self.sql else None
+
+
+@dataclass(frozen=True)
+class AggregateCall:
+    """One aggregate of a GROUP BY. `argument` is None for COUNT(*); `type` is Flink's result type. `separator` is that
+    of LISTAGG. With `nulls`, a NULL is a value like any other (ARRAY_AGG)."""
+
+    function: str  # as `sql.expressions.aggregates` names it
+    argument: Expr | None
+    distinct: bool
+    filter: Expr | None
+    type: SqlType
+    text: str
+    separator: str = ""
+    nulls: bool = False
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether it depends on the order in which rows come."""
+        return self.function in _BY_ARRIVAL or self.is_list
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the result is made of all values."""
+        return self.function in _LISTS
+
+    def keeps_values(self, *, retracting: bool) -> bool:
+        """Whether its values are remembered one by one."""
+        first_or_best = self.function in {"MIN", "MAX", *_BY_ARRIVAL}
+        return self.argument is not None and (self.distinct or self.is_list or (retracting and first_or_best))
+
+
+_BY_ARRIVAL = frozenset({"FIRST_VALUE", "LAST_VALUE"})
+_LISTS = frozenset({"LISTAGG", "ARRAY_AGG", "COLLECT", "JSON_ARRAYAGG", "JSON_OBJECTAGG"})
