@@ -17,12 +17,13 @@ from headwater.testing.spark import QUICK_JVM
 os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK_JVM)
 
 # Those that wait most come first, one after the other: meanwhile the other process of the run has the machine, and
-# when all is nearly done, nothing long is left.
-LONG = (
+# when all is nearly done, nothing slow is left.
+SLOWEST_FIRST = (
     "recovery/test_kill.py",
     "recovery/test_exactly_once.py",
     "property/test_histories.py",
     "recovery/test_outage.py",
+    "recovery/test_sink_outage.py",
     "cli/test_run.py",
     "cli/test_run_old_scripts.py",
     "docs/test_examples.py::test_what_is_marked_to_run_runs",
@@ -34,7 +35,8 @@ LONG = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: next((i for i, name in enumerate(LONG) if f"tests/{name}" in item.nodeid), len(LONG)))
+    places = {f"tests/{name}": place for place, name in enumerate(SLOWEST_FIRST)}
+    items.sort(key=lambda item: next((place for name, place in places.items() if name in item.nodeid), len(places)))
 
 
 @pytest.fixture(scope="session")

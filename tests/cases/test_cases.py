@@ -1,4 +1,4 @@
-"""Every case file, played every way it can be, on one broker and one Spark."""
+"""Every case file, in every replay mode, on one broker and one Spark."""
 
 from __future__ import annotations
 
@@ -6,18 +6,38 @@ from pathlib import Path
 
 import pytest
 
-from headwater.testing import CaseRunner, Way, read_case, ways_of
+from headwater.testing import CaseRunner, ReplayMode, read_case, replay_modes_of
 
 HERE = Path(__file__).parent
 FILES = sorted(HERE.rglob("*.case"))
-PLAYS = [(path, way) for path in FILES for way in ways_of(read_case(path))]
+
+QUICK_KILLS = ("recovery", "sinks", "upsert")
+"""Every case is played as it is written in every run. Its replays take three times as long as that together, so most of
+them are long; cases of these folders are killed in every run."""
 
 
-@pytest.mark.parametrize(
-    ("path", "way"), PLAYS, ids=[f"{path.relative_to(HERE).with_suffix('')}-{way.value}" for path, way in PLAYS]
-)
-def test_case(path: Path, way: Way, case_runner: CaseRunner) -> None:
+def is_long(path: Path, mode: ReplayMode) -> bool:
+    if mode is ReplayMode.KILLS:
+        return path.parent.name not in QUICK_KILLS
+    return mode is not ReplayMode.AS_WRITTEN
+
+
+REPLAYS = [
+    pytest.param(
+        path,
+        mode,
+        id=f"{path.relative_to(HERE).with_suffix('')}-{mode.value}",
+        marks=[pytest.mark.long] if is_long(path, mode) else [],
+    )
+    for path in FILES
+    for case in [read_case(path)]
+    for mode in replay_modes_of(case)
+]
+
+
+@pytest.mark.parametrize(("path", "mode"), REPLAYS)
+def test_case(path: Path, mode: ReplayMode, case_runner: CaseRunner) -> None:
     case = read_case(path)
-    case_runner.play(case, way)
+    case_runner.play(case, mode)
     if case.not_yet:
         pytest.xfail(case.not_yet)

@@ -1,11 +1,11 @@
 """Changelog formats as sinks: as in Flink a delete and an insert for an update, or one message.
 
 How many there are depends on how the input is cut, so the bytes are compared as written only; what they amount to is in
-cdc/told_twice.case."""
+cdc/repeated_changes.case."""
 
 from __future__ import annotations
 
-from headwater.testing import CaseRunner, Way, parse_case
+from headwater.testing import CaseRunner, ReplayMode, parse_case
 
 CASE = """\
 topic clicks partitions=2
@@ -68,4 +68,4 @@ bob => {"data":[{"who":"bob","n":1}],"type":"DELETE"}
 
 
 def test_changes_as_written(case_runner: CaseRunner) -> None:
-    case_runner.play(parse_case(CASE, "changelog_formats"), Way.AS_WRITTEN)
+    case_runner.play(parse_case(CASE, "changelog_formats"), ReplayMode.AS_WRITTEN)

@@ -55,6 +55,13 @@ def test_bad_messages_are_kept(case_runner: CaseRunner, tmp_path: Path) -> None:
     for job in session.jobs:
         job.wait()
     assert [job.progress().bad_records for job in session.jobs] == [len(BAD[topic]) for topic in MESSAGES]
+    shown = {message.place: message for job in session.jobs for _, message in job.left_out}
+    assert shown.keys() == {f"{names[topic]}:0 offset {offset}" for topic, bad in BAD.items() for offset in bad}
+    broken = shown[f"{names['json']}:0 offset 1"]
+    assert (broken.kind, broken.payload) == ("bad", '{"id":2,"n":')
+    assert BAD["json"][1] in broken.problem
+    assert shown[f"{names['json']}:0 offset 4"].payload == f"{DEEP[:500].decode()}…"
+    assert shown[f"{names['avro']}:0 offset 1"].payload == "02 ff ff ff"
     letters = read(kafka, names["dead"])
     assert len(letters) == sum(map(len, BAD.values()))
     for topic, bad in BAD.items():

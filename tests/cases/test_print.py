@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from headwater.testing import CaseRunner
+from headwater.testing.catch_up import await_caught_up
 from headwater.testing.engine import LocalEngine
 from headwater.testing.kafka import Record
-from headwater.testing.settle import settle
 
 SCRIPT = """
 CREATE TABLE clicks (id STRING, who STRING, PRIMARY KEY (id) NOT ENFORCED)
@@ -34,11 +34,11 @@ def test_changes_are_printed_with_their_kinds(
     try:
         engine.run(SCRIPT, "print")
         for messages, lines in BATCHES:
-            settle(engine, kafka, {topic: 1}, 60)
+            await_caught_up(engine, kafka, {topic: 1}, 60)
             engine.pause()
             kafka.produce(Record(topic, key.encode(), who.encode() if who else None) for key, who in messages)
             engine.resume()
-            settle(engine, kafka, {topic: 1}, 60)
+            await_caught_up(engine, kafka, {topic: 1}, 60)
             assert set(capsys.readouterr().out.splitlines()) == lines
     finally:
         engine.stop()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.testing import CaseFailure, CaseRunner, Way, parse_case, read_case, run_cases
+from headwater.testing import CaseFailure, CaseRunner, ReplayMode, parse_case, read_case, run_cases
 
 HEAD = """\
 topic source
@@ -25,9 +25,9 @@ INSERT INTO sink SELECT id, SUM(n) FROM source GROUP BY id;
 INPUT = "produce source\na => a,1\nb => b,2\n\n"
 
 
-def failure(case_runner: CaseRunner, text: str, way: Way = Way.AS_WRITTEN) -> str:
+def failure(case_runner: CaseRunner, text: str, mode: ReplayMode = ReplayMode.AS_WRITTEN) -> str:
     with pytest.raises(CaseFailure) as raised:
-        case_runner.play(parse_case(text, "x.case"), way)
+        case_runner.play(parse_case(text, "x.case"), mode)
     return str(raised.value)
 
 
@@ -46,11 +46,11 @@ def test_more_than_was_expected_is_a_failure(case_runner: CaseRunner) -> None:
     assert "Topic 'sink' has more messages than were expected:\n+ a => a,5" in failure(case_runner, text)
 
 
-def test_a_wrong_outcome_is_seen_in_every_way(case_runner: CaseRunner) -> None:
+def test_a_wrong_outcome_is_seen_in_every_replay_mode(case_runner: CaseRunner) -> None:
     text = HEAD + INPUT + "expect sink per-key\na => a,1\nb => b,3\n"
-    for way in (Way.ONE_BATCH, Way.ONE_BY_ONE, Way.KILLS):
-        shown = failure(case_runner, text, way)
-        assert f"({way.value})" in shown
+    for mode in (ReplayMode.ONE_BATCH, ReplayMode.ONE_BY_ONE, ReplayMode.KILLS):
+        shown = failure(case_runner, text, mode)
+        assert f"({mode.value})" in shown
         assert "Topic 'sink' amounts to something else:" in shown
         assert "- b => b,3\n+ b => b,2" in shown
 
@@ -58,13 +58,13 @@ def test_a_wrong_outcome_is_seen_in_every_way(case_runner: CaseRunner) -> None:
 def test_refused_sql_does_not_hide_what_runs(case_runner: CaseRunner) -> None:
     refused = "sql\nCREATE TABLE t (id INT) WITH ('connector' = 'nope');\n\nerror create contains nope\n\n"
     text = HEAD + INPUT + refused + "expect sink per-key\na => a,1\nb => b,2\n"
-    for way in (Way.AS_WRITTEN, Way.ONE_BATCH):
-        case_runner.play(parse_case(text, "x.case"), way)
+    for mode in (ReplayMode.AS_WRITTEN, ReplayMode.ONE_BATCH):
+        case_runner.play(parse_case(text, "x.case"), mode)
 
 
 def test_a_failing_job_is_a_failure(case_runner: CaseRunner) -> None:
     shown = failure(case_runner, HEAD + "produce source\na => a,x\n\nexpect sink exact\n")
-    assert "Job '1-sink' failed:" in shown
+    assert "Job 'sink' failed:" in shown
     assert "could not be decoded as csv" in shown
 
 
@@ -95,7 +95,7 @@ def test_rewriting_puts_what_came_into_the_file(case_runner: CaseRunner, tmp_pat
     assert text.startswith(HEAD)
     assert text.endswith("\n# the end\n")
     assert not case_runner.rewrite(read_case(path))
-    case_runner.play(read_case(path), Way.AS_WRITTEN)
+    case_runner.play(read_case(path), ReplayMode.AS_WRITTEN)
 
 
 def test_many_files_are_reported_one_by_one(tmp_path: Path) -> None:

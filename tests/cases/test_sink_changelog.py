@@ -3,7 +3,7 @@ on how the input is cut, so this is played as written only."""
 
 from __future__ import annotations
 
-from headwater.testing import CaseRunner, Way, parse_case
+from headwater.testing import CaseRunner, ReplayMode, parse_case
 
 CASE = """\
 topic clicks
@@ -126,4 +126,4 @@ Hint: Set 'sink.changelog' to 'upsert', for a table with a PRIMARY KEY, or to 'r
 
 
 def test_what_becomes_of_a_row_that_is_taken_back(case_runner: CaseRunner) -> None:
-    case_runner.play(parse_case(CASE, "changelog.case"), Way.AS_WRITTEN)
+    case_runner.play(parse_case(CASE, "changelog.case"), ReplayMode.AS_WRITTEN)

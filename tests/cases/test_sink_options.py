@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource
 
 from headwater.broker import Broker
 from headwater.session import Session
-from headwater.testing import CaseRunner, Way, parse_case
+from headwater.testing import CaseRunner, ReplayMode, parse_case
 
 SOURCE = """\
 topic source
@@ -130,7 +130,7 @@ but was: elsewhere
 
 @pytest.mark.parametrize("text", [PARTITIONERS, TOPICS], ids=["partitioners", "topics"])
 def test_messages_go_where_the_table_says(text: str, case_runner: CaseRunner) -> None:
-    case_runner.play(parse_case(text, "sink options"), Way.AS_WRITTEN)
+    case_runner.play(parse_case(text, "sink options"), ReplayMode.AS_WRITTEN)
 
 
 def test_topics_are_created_if_the_table_asks_for_it(broker: Broker, case_runner: CaseRunner, tmp_path: Path) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from run_lab import Clicks, Start
 
 from headwater import cli
+from headwater.broker import Broker
 
 
 @dataclass(frozen=True)
@@ -56,3 +58,24 @@ def start(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
         )
 
     return call
+
+
+@pytest.fixture
+def clicks(broker: Broker, unique_topic: Callable[[str], str], tmp_path: Path) -> Clicks:
+    return Clicks(broker, unique_topic, tmp_path)
+
+
+@pytest.fixture
+def started(start: Start) -> Iterator[Start]:
+    """As `start`; what is still running in the end is killed."""
+    running: list[subprocess.Popen[str]] = []
+
+    def call(*arguments: str) -> subprocess.Popen[str]:
+        running.append(start(*arguments))
+        return running[-1]
+
+    yield call
+    for process in running:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()

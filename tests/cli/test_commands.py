@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
-from headwater.connectors.registry import CONNECTORS
-from headwater.formats.registry import FORMATS
+from headwater.definitions import Definitions, JobPlan
+from headwater.plugins import CONNECTORS, FORMATS
+from headwater.protocol.checkpoint import Checkpoint
+from headwater.protocol.records import Genesis
+from headwater.protocol.storage import open_storage
+from headwater.sql.parser import parse_script
 
 Invoke = Callable[..., Any]  # tests/cli/conftest.py says what it is
 
-OLD = {"old-kafka", "old-upsert-kafka"}
+LEGACY = {"legacy-kafka", "legacy-upsert-kafka"}
 SCRIPT = """\
 CREATE TABLE clicks (who STRING, page STRING) WITH (
   'connector' = 'kafka', 'topic' = '${topic}', 'properties.bootstrap.servers' = 'localhost:1', 'format' = 'json'
@@ -162,7 +166,7 @@ def test_topics_need_a_broker(invoke: Invoke, monkeypatch: pytest.MonkeyPatch, t
 def test_options_lists_what_there_is(invoke: Invoke) -> None:
     lines = invoke("options").out.splitlines()
     names = [line.split()[0] for line in lines[1:]]
-    assert set(names) == {*CONNECTORS, *FORMATS, "session", *OLD}
+    assert set(names) == {*CONNECTORS, *FORMATS, "session", *LEGACY}
 
 
 @pytest.mark.parametrize(
@@ -171,8 +175,8 @@ def test_options_lists_what_there_is(invoke: Invoke) -> None:
         ("upsert-kafka", "value.format  String  required"),
         ("json", "json.ignore-parse-errors  Boolean  false"),
         ("datagen", "fields.<column>.kind  Enum  random"),
-        ("session", "headwater.batch.interval  Duration  50 ms"),
-        ("kafka", "sink.semantic  Enum  –  Older name of 'sink.delivery-guarantee'."),
+        ("session", "headwater.batch.poll-interval  Duration  50 ms"),
+        ("kafka", "sink.semantic  Enum  –  Former name of 'sink.delivery-guarantee'."),
     ],
 )
 def test_options_of_one(invoke: Invoke, name: str, line: str) -> None:
@@ -185,3 +189,27 @@ def test_options_of_an_unknown_name(invoke: Invoke) -> None:
     said = invoke("options", "upsert_kafka")
     assert said.code == 1
     assert "Did you mean 'upsert-kafka'?" in said.err
+
+
+def test_a_renamed_job_is_found_before_anything_starts(invoke: Invoke, script: str, tmp_path: Path) -> None:
+    [job] = [job for job in planned(SCRIPT.replace("${topic}", "clicks")) if job.name == "totals"]
+    checkpoint = Checkpoint(open_storage(str(tmp_path / "state" / "before")))
+    checkpoint.begin(Genesis("id", "", 2, [], [], facts=job.fingerprint.to_json()))
+    checkpoint.storage.unlock()
+    said = invoke("run", script, "--var", "topic=clicks", "--checkpoint", str(tmp_path / "state"))
+    assert said.code == 1
+    assert "Job 'totals' would start from scratch, but checkpoint 'before' is of the same query" in said.err
+
+
+def test_two_inserts_into_one_table_need_names(invoke: Invoke, tmp_path: Path) -> None:
+    script = "CREATE TABLE t (a INT) WITH ('connector' = 'print');\n" + "INSERT INTO t VALUES (1);\n" * 2
+    said = invoke("run", "-", "--checkpoint", str(tmp_path / "state"), stdin=script)
+    assert said.code == 1
+    assert "Two INSERTs would be the same job 't'." in said.err
+    assert "3 | INSERT INTO t VALUES (1);" in said.err
+    assert invoke("check", "-", stdin=script).code == 0
+
+
+def planned(text: str) -> list[JobPlan]:
+    definitions = Definitions()
+    return [job for statement in parse_script(text) for job in definitions.apply(statement)]

@@ -6,8 +6,8 @@ from datetime import datetime, timezone
 
 from headwater.cli.demo import verdict_lines
 from headwater.demo.results import avro_counts, csv_counts
+from headwater.demo.run import Verdict
 from headwater.demo.scripts import COPY, COUNT, query_of, script
-from headwater.demo.stage import Verdict
 from headwater.demo.traffic import REGIONS, Traffic
 
 

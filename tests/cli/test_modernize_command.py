@@ -31,7 +31,7 @@ insert into cars values ('a');
 """
 SAID = """\
 cars.sql:1: cars, 5 options
-  'connector.version' is gone: nothing stands for it today
+  'connector.version' is removed: it has no replacement
 cars.sql: rewritten, 1 plan compared: the same as before
 """
 VAR = ("--var", "topic=t")

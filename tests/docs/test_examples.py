@@ -1,4 +1,4 @@
-"""Every example of README.md and docs/ works.
+"""Every example of README.md, CONTRIBUTING.md and docs/ works, every link leads somewhere, every file named exists.
 
 What precedes a block says what is done with it:
 
@@ -23,18 +23,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from headwater.broker import Broker
 from headwater.cli import app
+from headwater.definitions import Definitions
 from headwater.errors import HeadwaterError
-from headwater.options.docs import rewritten
+from headwater.reference.docs import rewritten
 from headwater.session import Session
+from headwater.sql.parser import parse_script
 from headwater.testing.registry import SchemaRegistry
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+LANGUAGES = {"sql", "python", "console", "case", "mermaid", "toml"}
 ADDRESS = "127.0.0.1:9092"
 REGISTRY = "http://127.0.0.1:8081"
 _FENCE = re.compile(r"((?:<!-- .*? -->\n)*)^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -63,24 +65,31 @@ def blocks(page: Path, *languages: str) -> list[Block]:
     for match in _FENCE.finditer(text):
         line = text.count("\n", 0, match.start(2)) + 1
         marks = tuple(re.findall(r"<!-- (.*?) -->", match[1]))
-        found.append(Block(f"{page.name}:{line}", match[2], match[3], marks))
+        found.append(Block(f"{_name(page)}:{line}", match[2], match[3], marks))
     return [block for block in found if not languages or block.language in languages]
 
 
-by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def _name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+by_page = pytest.mark.parametrize("page", PAGES, ids=_name)
 
 
 @by_page
 def test_languages_are_known(page: Path) -> None:
-    assert {block.language for block in blocks(page)} <= {"sql", "python", "console", "case"}
+    assert {block.language for block in blocks(page)} <= LANGUAGES
 
 
 @by_page
-def test_sql(page: Path) -> None:
-    session = Session(variables={"kafka": ADDRESS})
+def test_sql(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_files(page, tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # for functions in Python
+    definitions = Definitions()
     for block in blocks(page, "sql"):
         if block.mark("wrong") is None:
-            session.check(block.text, block.place)
+            for statement in parse_script(block.text, block.place, {"kafka": ADDRESS}):
+                definitions.apply(statement)
         else:
             with pytest.raises(HeadwaterError):
                 Session().check(block.text, block.place)
@@ -97,9 +106,7 @@ def test_python(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @by_page
 def test_commands(page: Path, tmp_path: Path) -> None:
-    for block in blocks(page, "sql"):
-        if name := block.mark("file"):
-            (tmp_path / name).write_text(block.text, encoding="utf-8")
+    write_files(page, tmp_path)
     for block in blocks(page, "console"):
         for command, shown in commands(block):
             if block.mark("not run") is None:
@@ -107,6 +114,12 @@ def test_commands(page: Path, tmp_path: Path) -> None:
                 assert matches(shown, printed), f"{block.place}\n$ {command}\n{printed}"
             else:
                 assert is_known(command), f"{block.place}: {command}"
+
+
+def write_files(page: Path, directory: Path) -> None:
+    for block in blocks(page, "sql", "python"):
+        if name := block.mark("file"):
+            (directory / name).write_text(block.text, encoding="utf-8")
 
 
 def commands(block: Block) -> Iterator[tuple[str, list[str]]]:
@@ -158,7 +171,7 @@ def test_what_is_marked_to_run_runs(
 def as_python(block: Block, directory: Path) -> str:
     """A line of Python that does what the block says, in a namespace of its own."""
     if block.language == "case":
-        path = directory / f"{block.place.replace(':', '-')}.case"
+        path = directory / f"{re.sub('[:/]', '-', block.place)}.case"
         path.write_text(block.text, encoding="utf-8")
         return f"from headwater.testing import run_case; run_case({str(path)!r}, {ADDRESS!r})"
     return f"exec(compile({block.text!r}, {block.place!r}, 'exec'), {{}})"
@@ -199,6 +212,28 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_generated_tables_are_current(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert rewritten(text) == text, "run 'make docs'"
+
+
+@pytest.mark.parametrize("page", [ROOT / "docs/architecture.md", ROOT / "CONTRIBUTING.md"], ids=_name)
+def test_files_that_are_named_exist(page: Path) -> None:
+    """`plan/build.py`, `sql/parser/`: below src/headwater, or below the repository."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    named = set(re.findall(r"`((?:[\w.-]+/)+|(?:[\w-]+/)*[\w-]+\.(?:py|md|yml|lock))`", text))
+    assert named
+    places = (ROOT, ROOT / "src/headwater")
+    assert [name for name in sorted(named) if not any((place / name).exists() for place in places)] == []
+
+
+def test_every_page_is_on_the_site() -> None:
+    """Read as text: MkDocs is not installed here. Decisions are listed by their own index."""
+    site, decisions = (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), ROOT / "docs/decisions"
+    listed = (decisions / "index.md").read_text(encoding="utf-8")
+    for page in (ROOT / "docs").rglob("*.md"):
+        name = page.relative_to(ROOT / "docs").as_posix()
+        if page.parent == decisions and page.name != "index.md":
+            assert f"]({page.name})" in listed, f"{name} is missing in docs/decisions/index.md"
+        else:
+            assert f" {name}\n" in site, f"{name} is missing in mkdocs.yml"
 
 
 def anchors(page: Path) -> set[str]:

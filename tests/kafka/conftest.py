@@ -10,7 +10,7 @@ import pytest
 from kafka_lab import Lab
 
 from headwater.broker import Broker
-from headwater.runtime.job import Job
+from headwater.execution.job import Job
 from headwater.testing import CaseRunner
 
 PATIENCE = 60.0

@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 from confluent_kafka import Producer
-from pyspark.sql import DataFrame
+from pyspark.sql import SparkSession
 
-from headwater.connectors.kafka.source import KafkaSource
 from headwater.session import Session, connect
 from headwater.testing import CaseRunner
 from headwater.testing.kafka import Kafka, Record
@@ -53,6 +51,10 @@ class Lab:
         else:
             producer.abort_transaction(30)
 
+    @property
+    def spark(self) -> SparkSession:
+        return self._runner.spark()
+
     def session(self, checkpoint: str = "") -> Session:
         """On the run's Spark; batches follow each other quickly."""
         where = str(self.directory / checkpoint) if checkpoint else ""
@@ -84,17 +86,3 @@ class Lab:
     def close(self) -> None:
         for session in self._sessions:
             session.close()
-
-
-def noting_answers(monkeypatch: pytest.MonkeyPatch, method: str) -> list[bool]:
-    """For each call of a KafkaSource's method whether it answered with rows."""
-    taken: list[bool] = []
-    original = getattr(KafkaSource, method)
-
-    def noted(*arguments: Any) -> DataFrame | None:
-        frame: DataFrame | None = original(*arguments)
-        taken.append(frame is not None)
-        return frame
-
-    monkeypatch.setattr(KafkaSource, method, noted)
-    return taken

@@ -1,6 +1,8 @@
-"""What workers fetch themselves is what the range holds, whatever lies in it and behind it."""
+"""What workers fetch is what the splits hold, in their order, whatever lies in them and behind them."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pytest
@@ -8,35 +10,69 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from kafka_lab import Lab
 
-from headwater.connectors.kafka import consume
-from headwater.connectors.kafka.consume import Range, client_settings, fetching, split_evenly
+from headwater.connectors.kafka.read import consumer
+from headwater.connectors.kafka.read.fetch import Fetch, client_settings
+from headwater.connectors.kafka.read.splits import KafkaSplit
 from headwater.errors import DataLossError, KafkaRefusedError, KafkaUnavailableError
 from headwater.testing.kafka import Record
 
-SCHEMA = pa.schema([("value", pa.binary()), ("offset", pa.int64())])
+SCHEMA = pa.schema([("value", pa.binary()), ("partition", pa.int32()), ("offset", pa.int64())])
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 
-def fetched(lab: Lab, *ranges: Range, schema: pa.Schema = SCHEMA, **properties: str) -> list[dict[str, object]]:
+def batches(
+    lab: Lab,
+    splits: Sequence[KafkaSplit],
+    schema: pa.Schema = SCHEMA,
+    *,
+    continues: bool = False,
+    chunk_rows: int = 7,
+    chunk_bytes: int = 1 << 20,
+    **properties: str,
+) -> list[pa.RecordBatch]:
     client = client_settings({"bootstrap.servers": lab.kafka.bootstrap_servers, **properties})
     assert client is not None
-    places = pa.RecordBatch.from_pydict({"id": list(range(len(ranges)))})
-    batches = fetching(ranges, client, schema)([places])
-    return [row for batch in batches for row in batch.to_pylist()]
+    return list(Fetch(client, continues, chunk_rows, chunk_bytes)(splits, schema))
 
 
-def offsets(rows: list[dict[str, object]]) -> list[object]:
-    return [row["offset"] for row in rows]
+def places(found: list[pa.RecordBatch]) -> list[tuple[int, int]]:
+    return [(row["partition"], row["offset"]) for batch in found for row in batch.to_pylist()]
 
 
-def test_a_range_ends_where_it_ends(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(consume, "AT_ONCE", 7)
-    topic = lab.topic("ranges", 2)
-    for partition in (0, 1):
+def offsets(found: list[pa.RecordBatch]) -> list[int]:
+    return [offset for _, offset in places(found)]
+
+
+def test_splits_come_one_after_the_other(lab: Lab) -> None:
+    topic = lab.topic("splits", 4)
+    for partition in range(4):
         lab.produce(topic, [{"n": n} for n in range(50)], partition)
-    rows = fetched(lab, Range(topic, 0, 10, 31), Range(topic, 1, 45, 50), Range(topic, 0, 31, 32))
-    assert offsets(rows) == [*range(10, 31), *range(45, 50), 31]
-    assert rows[0]["value"] == b'{"n": 10}'
+    splits = [
+        KafkaSplit(topic, 0, 10, 31),  # more than a chunk: alone
+        KafkaSplit(topic, 1, 45, 48),  # these three together
+        KafkaSplit(topic, 2, 0, 1),
+        KafkaSplit(topic, 3, 7, 9),
+        KafkaSplit(topic, 0, 31, 32),  # the same partition once more
+    ]
+    wanted = [(s.partition, offset) for s in splits for offset in range(s.first, s.end)]
+    for chunk_rows in (1, 7, 1000):
+        found = batches(lab, splits, chunk_rows=chunk_rows)
+        assert places(found) == wanted
+        assert [batch.num_rows for batch in found[:-1]] == [chunk_rows] * (len(found) - 1)
+    assert found[0].column("value")[0].as_py() == b'{"n": 10}'
+
+
+def test_large_messages_are_cut_alike_each_time(lab: Lab) -> None:
+    topic = lab.topic("large", 3)
+    for partition in range(3):
+        lab.kafka.produce(Record(topic, None, b"x" * (n * 37 % 400), partition) for n in range(100))
+    splits = [KafkaSplit(topic, p, 5, 95) for p in range(3)]
+    first = batches(lab, splits, chunk_rows=300, chunk_bytes=1000)
+    assert len(first) > 40
+    assert places(first) == [(p, offset) for p in range(3) for offset in range(5, 95)]
+    small = {"max.partition.fetch.bytes": "1500"}
+    for wait in ("1", "100"):
+        assert batches(lab, splits, chunk_rows=300, chunk_bytes=1000, **{"fetch.max.wait.ms": wait, **small}) == first
 
 
 def test_offsets_without_messages(lab: Lab) -> None:
@@ -45,11 +81,11 @@ def test_offsets_without_messages(lab: Lab) -> None:
     lab.transaction(topic, [{"n": 1}, {"n": 2}], commit=False)
     lab.transaction(topic, [{"n": 4}], commit=True)
     end = 6  # a mark ends each transaction
-    assert offsets(fetched(lab, Range(topic, 0, 0, end))) == [0, 1, 2, 4]
+    assert offsets(batches(lab, [KafkaSplit(topic, 0, 0, end)])) == [0, 1, 2, 4]
     committed = {"isolation.level": "read_committed"}
-    assert offsets(fetched(lab, Range(topic, 0, 0, end), **committed)) == [0, 4]
-    assert offsets(fetched(lab, Range(topic, 0, 1, 4), **committed)) == []
-    assert offsets(fetched(lab, Range(topic, 0, 5, 6), **committed)) == []
+    assert offsets(batches(lab, [KafkaSplit(topic, 0, 0, end)], **committed)) == [0, 4]
+    assert offsets(batches(lab, [KafkaSplit(topic, 0, 1, 4)], **committed)) == []
+    assert offsets(batches(lab, [KafkaSplit(topic, 0, 5, 6)], **committed)) == []
 
 
 def test_all_that_a_message_has(lab: Lab) -> None:
@@ -67,7 +103,8 @@ def test_all_that_a_message_has(lab: Lab) -> None:
             ("headers", HEADERS),
         ]
     )
-    first, second = fetched(lab, Range(topic, 0, 0, 2), schema=schema)
+    [batch] = batches(lab, [KafkaSplit(topic, 0, 0, 2)], schema)
+    first, second = batch.to_pylist()
     assert [first["key"], first["value"], first["topic"], first["partition"]] == [b"", None, topic, 0]
     assert [str(first["timestamp"]), first["timestampType"]] == ["2024-01-01 00:00:00.120000+00:00", 0]
     assert first["headers"] == [{"key": k, "value": v} for k, v in headers]
@@ -75,22 +112,43 @@ def test_all_that_a_message_has(lab: Lab) -> None:
 
 
 def test_messages_that_are_gone(lab: Lab) -> None:
-    topic = lab.topic("gone")
-    lab.produce(topic, [{"n": n} for n in range(10)])
+    topic = lab.topic("gone", 2)
+    for partition in (0, 1):
+        lab.produce(topic, [{"n": n} for n in range(10)], partition)
     admin = AdminClient({"bootstrap.servers": lab.kafka.bootstrap_servers})
     for deleted in admin.delete_records([TopicPartition(topic, 0, 5)]).values():
         deleted.result()
     with pytest.raises(DataLossError, match=f"topic '{topic}', partition 0, offsets 2 to 9"):
-        fetched(lab, Range(topic, 0, 2, 10))
-    assert offsets(fetched(lab, Range(topic, 0, 5, 10))) == [5, 6, 7, 8, 9]
+        batches(lab, [KafkaSplit(topic, 0, 2, 10)])
+    assert offsets(batches(lab, [KafkaSplit(topic, 0, 5, 10)])) == [5, 6, 7, 8, 9]
+    both = [KafkaSplit(topic, 0, 2, 7), KafkaSplit(topic, 1, 8, 10)]
+    for chunk_rows in (1, 100):
+        left = places(batches(lab, both, continues=True, chunk_rows=chunk_rows))
+        assert left == [(0, 5), (0, 6), (1, 8), (1, 9)]
+    assert batches(lab, [KafkaSplit(topic, 0, 1, 3)], continues=True) == []
+    assert batches(lab, [KafkaSplit(topic, 0, 20, 30)], continues=True) == []  # of a topic that was longer
+    assert batches(lab, [KafkaSplit(f"{topic}-deleted", 0, 0, 3)], continues=True) == []
+
+
+def test_who_is_given_up_in_the_middle_disturbs_nobody(lab: Lab) -> None:
+    topic = lab.topic("given-up")
+    lab.produce(topic, [{"n": n} for n in range(50)])
+    client = client_settings({"bootstrap.servers": lab.kafka.bootstrap_servers})
+    assert client is not None
+    reading = Fetch(client, chunk_rows=7)
+    for _ in range(3):
+        given_up = reading([KafkaSplit(topic, 0, 0, 50)], SCHEMA)
+        next(given_up)
+        given_up.close()
+        assert offsets(list(reading([KafkaSplit(topic, 0, 20, 40)], SCHEMA))) == list(range(20, 40))
 
 
 def test_no_topic_and_no_broker(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(consume, "SILENCE_SECONDS", 1.0)
+    monkeypatch.setattr(consumer, "SILENCE_SECONDS", 1.0)
     with pytest.raises((KafkaRefusedError, KafkaUnavailableError), match="no-such-topic"):
-        fetched(lab, Range("no-such-topic", 0, 0, 10))
+        batches(lab, [KafkaSplit("no-such-topic", 0, 0, 10)])
     with pytest.raises(KafkaUnavailableError, match="does not answer"):
-        fetched(lab, Range("any", 0, 0, 10), **{"bootstrap.servers": "127.0.0.1:1"})
+        batches(lab, [KafkaSplit("any", 0, 0, 10)], **{"bootstrap.servers": "127.0.0.1:1"})
 
 
 def test_properties_that_the_client_does_not_know_leave_it_to_spark() -> None:
@@ -98,13 +156,3 @@ def test_properties_that_the_client_does_not_know_leave_it_to_spark() -> None:
     assert client_settings(servers) is not None
     assert client_settings({**servers, "interceptor.classes": "com.example.Audit"}) is None
     assert client_settings({**servers, "fetch.min.bytes": "many"}) is None
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 7, 1000])
-def test_ranges_split_evenly_hold_the_same(count: int) -> None:
-    ranges = [Range("t", 0, 5, 105), Range("t", 1, 0, 3), Range("u", 0, 7, 7)]
-    parts = split_evenly(ranges, count)
-    assert len(parts) <= count + len(ranges)
-    held = {(p.topic, p.partition, o) for p in parts for o in range(p.begin, p.end)}
-    assert held == {(r.topic, r.partition, o) for r in ranges for o in range(r.begin, r.end)}
-    assert sum(p.end - p.begin for p in parts) == len(held)

@@ -7,7 +7,6 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka_lab import Lab
 
-from headwater.connectors.kafka import source
 from headwater.errors import BadRecordError
 
 SIZE = 10_000_000
@@ -29,10 +28,7 @@ def topic(lab: Lab) -> str:
     return name
 
 
-@pytest.mark.parametrize("many", [False, True], ids=["by Spark", "by the workers"])
-def test_large_messages(lab: Lab, topic: str, monkeypatch: pytest.MonkeyPatch, many: bool) -> None:
-    if many:
-        monkeypatch.setattr(source, "MANY_MESSAGES", 1)
+def test_large_messages(lab: Lab, topic: str) -> None:
     options = {"topic": topic, "scan__startup__mode": "earliest-offset", "scan__bounded__mode": "latest-offset"}
     session = lab.session()
     sink = lab.topic("lengths")

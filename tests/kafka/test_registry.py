@@ -14,10 +14,8 @@ import pytest
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
-from kafka_lab import Lab, noting_answers
+from kafka_lab import Lab
 
-from headwater.connectors.kafka import source
-from headwater.connectors.kafka.source import KafkaSource
 from headwater.errors import BadRecordError, RegistryRefusedError, RegistryUnavailableError, ValidationError
 from headwater.session import Session
 from headwater.testing.kafka import Record
@@ -302,23 +300,3 @@ def test_tls(lab: Lab, schema_registry: SchemaRegistry, topic: Callable[[str], T
             written(door.url, **trusted, keystore__location="client.p12", keystore__password="wrong")
         assert "wrong" not in str(refused.value)
     assert len(sink.records()) == 2
-
-
-def test_which_tasks_write_what_does_not_depend_on_the_schemas_that_are_known(
-    lab: Lab, topic: Callable[[str], Topic], schema_registry: SchemaRegistry, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After a restart others may be known, and a half-written batch has to be dealt out as before."""
-    monkeypatch.setattr(source, "MANY_MESSAGES", 1)
-    quick, kept = noting_answers(monkeypatch, "read_ordinary"), []
-    original = KafkaSource.keeps_tasks
-    monkeypatch.setattr(KafkaSource, "keeps_tasks", lambda *a: kept.append(original(*a)) or kept[-1])
-    items, sink = topic("items"), lab.topic("copied")
-    items.produce(record(("id", "int")), *({"id": i} for i in range(5)))
-    session = lab.session()
-    bounds = {**EARLIEST, "scan__bounded__mode": "latest-offset"}
-    read = lab.ddl("t", "id INT", topic=items.name, **avro(schema_registry.url, **bounds))
-    written = lab.ddl("s", "id INT", topic=sink, sink__delivery_guarantee="exactly-once", sink__parallelism="2")
-    session.sql(read + written + "INSERT INTO s SELECT id FROM t;")
-    session.wait()
-    assert (quick, kept) == ([True], [False])
-    assert sorted(row["id"] for row in lab.values(sink)) == [0, 1, 2, 3, 4]

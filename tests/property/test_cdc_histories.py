@@ -17,9 +17,9 @@ import pytest
 from test_histories import SECONDS, started, written
 
 from headwater.testing import CaseRunner
+from headwater.testing.catch_up import await_caught_up
 from headwater.testing.faults import Fault
 from headwater.testing.kafka import Record
-from headwater.testing.settle import settle
 
 Row = dict[str, Any]
 BLOCKS = 4
@@ -88,16 +88,16 @@ def test_products_by_name_are_duckdbs(case_runner: CaseRunner, tmp_path: Path) -
     engine = started(case_runner, tmp_path, text)
     try:
         for block in range(BLOCKS):
-            settle(engine, kafka, partitions, SECONDS)
+            await_caught_up(engine, kafka, partitions, SECONDS)
             if block == 2:
                 engine.crash_next(dice.choice(list(Fault)))
             changes = [shop.change() for _ in range(dice.choice([3, 10, 40]))]
             kafka.produce([record for change in changes for record in told(topics, *change)])
             if block == 2:
-                settle(engine, kafka, partitions, SECONDS)
+                await_caught_up(engine, kafka, partitions, SECONDS)
                 engine.stop()
                 engine = started(case_runner, tmp_path, text)
-        settle(engine, kafka, partitions, SECONDS)
+        await_caught_up(engine, kafka, partitions, SECONDS)
     finally:
         engine.stop()
     wanted = computed(shop)

@@ -1,4 +1,4 @@
-"""`headwater run` as a process of its own, which is killed in several ways, and watched by its checkpoint."""
+"""`headwater run` as a process of its own, which is killed as a whole or in part, and watched by its checkpoint."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from headwater.runtime.checkpoint import Checkpoint
+from checkpoint_view import CheckpointView
 
-PATIENCE = 180.0
+STALLED_SECONDS = 180.0
 
 Job = subprocess.Popen[bytes]
 
@@ -59,13 +59,13 @@ def kill_workers(job: Job) -> None:
             continue  # it has ended meanwhile
 
 
-def await_progress(job: Job, checkpoint: Checkpoint, condition: Callable[[], bool]) -> None:
-    """Patience lasts as long as there is progress."""
+def await_progress(job: Job, checkpoint: CheckpointView, condition: Callable[[], bool]) -> None:
+    """Fails if the job ends, or if it commits nothing for a long time."""
     seen, deadline = -1, 0.0
     while not condition():
-        done = checkpoint.last_commit()
+        done = checkpoint.batch
         if done > seen:
-            seen, deadline = done, time.monotonic() + PATIENCE
+            seen, deadline = done, time.monotonic() + STALLED_SECONDS
         assert job.poll() is None, f"the job ended with code {job.returncode}"
         assert time.monotonic() < deadline, f"the job has made no progress since batch {done}"
         time.sleep(0.02)

@@ -1,9 +1,9 @@
-"""Exactly-once under kill -9: every row is in the topic once, compared message by message by a reader that takes only
-what is committed.
+"""Exactly-once under kill -9, and with the sink's broker away: every row is in the topic once, compared message by
+message by a reader that takes only what is committed.
 
-A few kills by default. The acceptance run is the same test with more of everything:
+The acceptance run is the long one with more of everything:
 
-    HEADWATER_KILLS=20 HEADWATER_ROWS=1000000 pytest tests/recovery/test_exactly_once.py
+    HEADWATER_ROWS=1000000 HEADWATER_KILLS=20 HEADWATER_OUTAGES=5 pytest -m long tests/recovery/test_exactly_once.py
 """
 
 from __future__ import annotations
@@ -11,79 +11,85 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import cycle
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
-from processes import await_progress, kill_all, kill_driver, kill_workers, running
+from copy_job import CopyJob
+from processes import await_progress, kill_all, kill_driver, kill_workers
+from second_broker import SecondBroker
 
 from headwater.broker import Broker
-from headwater.runtime.checkpoint import Checkpoint
 from headwater.testing.kafka import Kafka
 
-KILLS = int(os.environ.get("HEADWATER_KILLS", "2"))
-ROWS = int(os.environ.get("HEADWATER_ROWS", "100000"))
-BATCHES = KILLS * 4
-PARTITIONS = 3
-SIZES = (ROWS // BATCHES, ROWS // BATCHES // 4)  # of batches, from run to run: large ones are written without a shuffle
-WAYS = (kill_workers, kill_driver, kill_workers, kill_workers, kill_all, kill_workers)
+LONG_ROWS = int(os.environ.get("HEADWATER_ROWS", "200000"))
+LONG_KILLS = int(os.environ.get("HEADWATER_KILLS", "6"))
+LONG_OUTAGES = int(os.environ.get("HEADWATER_OUTAGES", "2"))
+OUTAGE_SECONDS = float(os.environ.get("HEADWATER_OUTAGE_SECONDS", "20"))
+VICTIMS = (kill_workers, kill_driver, kill_workers, kill_workers, kill_all, kill_workers)
 
-SCRIPT = """
-SET 'headwater.batch.max-rows' = '${rows}';
-CREATE TABLE source (id BIGINT, who STRING) WITH ('connector' = 'kafka', 'topic' = '${source}',
-  'properties.bootstrap.servers' = '${kafka}', 'format' = 'csv',
-  'scan.startup.mode' = 'earliest-offset', 'scan.bounded.mode' = 'latest-offset');
-CREATE TABLE sink (id BIGINT, who STRING) WITH ('connector' = 'kafka', 'topic' = '${sink}',
-  'properties.bootstrap.servers' = '${kafka}', 'format' = 'csv', 'key.format' = 'raw', 'key.fields' = 'who',
-  'sink.delivery-guarantee' = 'exactly-once', 'sink.parallelism' = '3');
-INSERT INTO sink SELECT id, UPPER(who) FROM source;
-"""
+MakeJob = Callable[[Kafka, int, str], CopyJob]
 
 
-@pytest.mark.timeout(300 + 60 * KILLS)
-def test_every_row_is_there_once(broker: Broker, unique_topic: Callable[[str], str], tmp_path: Path) -> None:
+@pytest.fixture
+def make_job(broker: Broker, unique_topic: Callable[[str], str], tmp_path: Path) -> Iterator[MakeJob]:
+    """From the broker of the run to the one that is handed in: a number of rows, options of the sink."""
+    source = Kafka(broker.bootstrap_servers)
+
+    def make(sink: Kafka, rows: int, options: str) -> CopyJob:
+        job = CopyJob(source, sink, (unique_topic("source"), unique_topic("sink")), rows, tmp_path, options)
+        job.create()
+        return job
+
+    yield make
+    source.close()
+
+
+@pytest.mark.timeout(300 + 60 * LONG_KILLS)
+@pytest.mark.parametrize(
+    ("kills", "rows"), [(2, 100_000), pytest.param(LONG_KILLS, LONG_ROWS, marks=pytest.mark.long, id="long")]
+)
+def test_every_row_is_there_once_after_kills(kills: int, rows: int, broker: Broker, make_job: MakeJob) -> None:
+    """Batches have two sizes, from run to run: a batch that was begun keeps its own."""
     dice = random.Random(7)
     kafka = Kafka(broker.bootstrap_servers)
-    topics = {"source": unique_topic("source"), "sink": unique_topic("sink")}
-    kafka.create(dict.fromkeys(topics.values(), PARTITIONS))
-    _fill(broker.bootstrap_servers, topics["source"])
-    script = tmp_path / "copy.sql"
-    script.write_text(SCRIPT)
-    checkpoint = Checkpoint(str(tmp_path / "state" / "1-sink"))
-    variables = {**topics, "kafka": broker.bootstrap_servers}
-    sizes = cycle(SIZES)
+    copy = make_job(kafka, rows, ", 'sink.parallelism' = '3'")
+    checkpoint = copy.checkpoint
+    batches = kills * 4
+    sizes = cycle((rows // batches, rows // batches // 4))
     number = 0
-    while number < KILLS:
-        variables["rows"] = str(next(sizes))
-        with running(script, tmp_path / "state", variables, tmp_path / "log") as job:
-            while number < KILLS and job.poll() is None:
-                wanted = checkpoint.last_commit() + 1 + dice.randrange(2)
-                await_progress(job, checkpoint, lambda wanted=wanted: checkpoint.last_commit() >= wanted)
+    while number < kills:
+        with copy.running(next(sizes)) as job:
+            while number < kills and job.poll() is None:
+                wanted = checkpoint.batch + 1 + dice.randrange(2)
+                await_progress(job, checkpoint, lambda wanted=wanted: checkpoint.batch >= wanted)
                 time.sleep(dice.random() * 0.5)
-                WAYS[number % len(WAYS)](job)
+                VICTIMS[number % len(VICTIMS)](job)
                 number += 1
-    assert checkpoint.last_commit() < BATCHES, "the job was done before it was killed often enough"
-    variables["rows"] = str(ROWS)  # what is left may be written at once
-    with running(script, tmp_path / "state", variables, tmp_path / "log") as job:
-        assert job.wait(240) == 0, (tmp_path / "log").read_text()
-    assert _differences(kafka, topics["sink"]) == {}
+    assert checkpoint.rows_read < rows, "the job was done before it was killed often enough"
+    copy.finish()
+    assert copy.differences() == {}
     kafka.close()
 
 
-def _fill(servers: str, topic: str) -> None:
-    producer = Producer({"bootstrap.servers": servers, "linger.ms": 5, "queue.buffering.max.messages": 2_000_000})
-    for number in range(ROWS):
-        producer.produce(topic, f"{number},u{number % 1000}".encode(), partition=number % PARTITIONS)
-    assert producer.flush(60) == 0
-
-
-def _differences(kafka: Kafka, topic: str) -> dict[tuple[bytes | None, bytes | None], int]:
-    """Message → how often it is there beyond the one time it should be (-1: lost)."""
-    ends = {partition: end for (_, partition), end in kafka.ends({topic: PARTITIONS}).items()}
-    found = Counter((record.key, record.value) for record in kafka.read(topic, {}, ends))
-    for number in range(ROWS):
-        found[f"U{number % 1000}".encode(), f"{number},U{number % 1000}".encode()] -= 1
-    return {message: count for message, count in found.items() if count}
+@pytest.mark.long
+@pytest.mark.timeout(300 + (60 + OUTAGE_SECONDS) * LONG_OUTAGES)
+def test_every_row_is_there_once_after_outages_of_the_sink(make_job: MakeJob, tmp_path: Path) -> None:
+    dice = random.Random(13)
+    with SecondBroker(tmp_path / "sink-broker") as away:
+        kafka = Kafka(away.bootstrap_servers)
+        copy = make_job(kafka, LONG_ROWS, "")
+        checkpoint = copy.checkpoint
+        with copy.running(LONG_ROWS // (LONG_OUTAGES * 20)) as job:
+            for _ in range(LONG_OUTAGES):
+                wanted = checkpoint.batch + 1 + dice.randrange(2)
+                await_progress(job, checkpoint, lambda wanted=wanted: checkpoint.batch >= wanted)
+                away.stop()
+                assert checkpoint.rows_read < LONG_ROWS, "the job was done before its sink was away often enough"
+                time.sleep(OUTAGE_SECONDS)
+                away.start()
+            await_progress(job, checkpoint, lambda: job.poll() is not None or checkpoint.rows_read >= LONG_ROWS)
+            assert job.wait(60) == 0, (tmp_path / "log").read_text()
+        assert copy.differences() == {}
+        kafka.close()

@@ -1,6 +1,6 @@
 """kill -9 in the middle of batches, again and again, under load: the result is what a recount of the input gives.
 
-A few kills by default; HEADWATER_KILLS=20 is the long run.
+HEADWATER_KILLS=20 sets the number of kills of the long run.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from checkpoint_view import CheckpointView
 from processes import await_progress, kill_all, kill_driver, kill_workers, running
 
 from headwater.broker import Broker
-from headwater.runtime.checkpoint import Checkpoint
 from headwater.testing.kafka import Kafka, Record
 
-KILLS = int(os.environ.get("HEADWATER_KILLS", "3"))
-WAYS = (kill_workers, kill_driver, kill_workers, kill_all)
+LONG_KILLS = int(os.environ.get("HEADWATER_KILLS", "8"))
+VICTIMS = (kill_workers, kill_driver, kill_workers, kill_all)
 
 SCRIPT = """
 SET 'headwater.batch.max-rows' = '400';
@@ -36,9 +36,10 @@ SELECT region, COUNT(*), SUM(amount), COUNT(DISTINCT amount) FROM orders GROUP B
 """
 
 
-@pytest.mark.timeout(300 + 60 * KILLS)
+@pytest.mark.timeout(300 + 60 * LONG_KILLS)
+@pytest.mark.parametrize("kills", [2, pytest.param(LONG_KILLS, marks=pytest.mark.long, id="long")])
 def test_nothing_is_lost_or_wrong_after_kills(
-    broker: Broker, unique_topic: Callable[[str], str], tmp_path: Path
+    kills: int, broker: Broker, unique_topic: Callable[[str], str], tmp_path: Path
 ) -> None:
     dice = random.Random(11)
     topics = {"orders": unique_topic("orders"), "totals": unique_topic("totals")}
@@ -46,23 +47,23 @@ def test_nothing_is_lost_or_wrong_after_kills(
     kafka.create({topics["orders"]: 3, topics["totals"]: 2})
     script = tmp_path / "orders.sql"
     script.write_text(SCRIPT)
-    checkpoint = Checkpoint(str(tmp_path / "state" / "1-totals"))
+    checkpoint = CheckpointView(tmp_path / "state" / "totals")
     variables = {**topics, "kafka": broker.bootstrap_servers}
     load = _Load(kafka, topics["orders"])
     load.start()
     number = 0
-    while number < KILLS:
+    while number < kills:
         with running(script, tmp_path / "state", variables, tmp_path / "log") as job:
-            while number < KILLS and job.poll() is None:
-                wanted = checkpoint.last_commit() + 1 + dice.randrange(3)
-                await_progress(job, checkpoint, lambda wanted=wanted: checkpoint.last_commit() >= wanted)
+            while number < kills and job.poll() is None:
+                wanted = checkpoint.batch + 1 + dice.randrange(3)
+                await_progress(job, checkpoint, lambda wanted=wanted: checkpoint.batch >= wanted)
                 time.sleep(dice.random() * 0.7)
-                WAYS[number % len(WAYS)](job)
+                VICTIMS[number % len(VICTIMS)](job)
                 number += 1
     load.finish()
     with running(script, tmp_path / "state", variables, tmp_path / "log") as job:
-        await_progress(job, checkpoint, lambda: _read_so_far(checkpoint) >= load.sent)
-        job.terminate()  # not its whole group: Spark's JVM must live until the batch at hand is done
+        await_progress(job, checkpoint, lambda: checkpoint.rows_read >= load.sent)
+        job.terminate()  # not its whole group: Spark's JVM must live until the current batch is done
         assert job.wait(60) == 0
     assert _table(kafka, topics["totals"]) == load.recount()
     kafka.close()
@@ -102,11 +103,6 @@ class _Load(threading.Thread):
         for region, amount in self._alive.values():
             regions.setdefault(region, []).append(amount)
         return {region: (len(a), sum(a), len(set(a))) for region, a in regions.items()}
-
-
-def _read_so_far(checkpoint: Checkpoint) -> int:
-    intent = checkpoint.intent(checkpoint.last_commit())
-    return sum(intent.end[0].values()) if intent is not None else 0
 
 
 def _table(kafka: Kafka, topic: str) -> dict[str, tuple[int, int, int]]:

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from headwater.broker import Broker
-from headwater.connectors.kafka import source
 from headwater.testing import CaseRunner
+from headwater.testing.catch_up import NotCaughtUp, await_caught_up, await_failure
 from headwater.testing.engine import LocalEngine
 from headwater.testing.faults import Fault
 from headwater.testing.kafka import Kafka, Record
-from headwater.testing.settle import NotSettled, await_failure, settle
 
 ONCE = """
 CREATE TABLE source (id INT, who STRING) WITH ('connector' = 'kafka', 'topic' = '${source}', 'format' = 'csv',
@@ -57,8 +56,8 @@ class Stage:
         end = self.kafka.ends({topic: 1})[topic, 0]
         return [record.value for record in self.kafka.read(topic, {}, {0: end})]
 
-    def settle(self, engine: LocalEngine) -> None:
-        settle(engine, self.kafka, self.topics, SECONDS)
+    def catch_up(self, engine: LocalEngine) -> None:
+        await_caught_up(engine, self.kafka, self.topics, SECONDS)
 
 
 @pytest.fixture
@@ -68,7 +67,7 @@ def stage(broker: Broker, case_runner: CaseRunner, unique_topic: Callable[[str],
 
 def test_a_batch_that_is_half_done_is_finished_only_by_the_same_query(stage: Stage) -> None:
     engine = stage.engine(ONCE % ("", "who"))
-    stage.settle(engine)
+    stage.catch_up(engine)
     engine.crash_next(Fault.UNCOMMITTED)
     stage.produce("1,ann", "2,bob")
     assert await_failure(engine, SECONDS).crashed
@@ -77,36 +76,27 @@ def test_a_batch_that_is_half_done_is_finished_only_by_the_same_query(stage: Sta
     assert "was written in part by another query." in await_failure(changed, SECONDS).error
     changed.stop()
     same = stage.engine(ONCE % ("", "who"))
-    stage.settle(same)
+    stage.catch_up(same)
     same.stop()
     assert sorted(map(str, stage.written())) == ["b'1,ann'", "b'2,bob'"]
     after = stage.engine(ONCE % ("", "UPPER(who)"))
     stage.produce("3,carol")
-    stage.settle(after)
+    stage.catch_up(after)
     after.stop()
     assert stage.written()[-1] == b"3,CAROL"
 
 
-def test_a_large_batch_is_finished_only_by_tasks_with_the_same_rows(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(source, "MANY_MESSAGES", 1)
+def test_a_batch_that_was_begun_keeps_its_split_assignment(stage: Stage) -> None:
+    """Another 'scan.parallelism' holds from the next batch on: each writer must get the rows it had before."""
     engine = stage.engine(ONCE % ("", "who"))
-    stage.settle(engine)
+    stage.catch_up(engine)
     engine.crash_next(Fault.UNCOMMITTED)
     stage.produce("1,ann", "2,bob", "3,carol", "4,dave")
     assert await_failure(engine, SECONDS).crashed
     engine.stop()
-    cut = (ONCE % ("", "who")).replace("'scan.startup.mode'", "'scan.parallelism' = '2', 'scan.startup.mode'")
-    changed = stage.engine(cut)
-    assert "was written in part by another query." in await_failure(changed, SECONDS).error
-    changed.stop()
-    same = stage.engine(ONCE % ("", "who"))
-    stage.settle(same)
-    same.stop()
-    after = stage.engine(cut)
+    after = stage.engine((ONCE % ("", "who")).replace("'scan.startup", "'scan.parallelism' = '3', 'scan.startup"))
     stage.produce("5,eve", "6,fay")
-    stage.settle(after)
+    stage.catch_up(after)
     after.stop()
     assert sorted(map(str, stage.written())) == [
         f"b'{row}'" for row in ("1,ann", "2,bob", "3,carol", "4,dave", "5,eve", "6,fay")
@@ -126,9 +116,9 @@ def test_changes_are_held_back_until_enough_of_them_wait(stage: Stage) -> None:
     stage.produce("ann")
     time.sleep(1)  # enough for a batch, if one were to be made of it
     stage.produce("ann", "ann")
-    stage.settle(engine)
+    stage.catch_up(engine)
     stage.produce("bob")
-    with pytest.raises(NotSettled):
-        settle(engine, stage.kafka, stage.topics, 1)
+    with pytest.raises(NotCaughtUp):
+        await_caught_up(engine, stage.kafka, stage.topics, 1)
     engine.stop()
     assert stage.written() == [b"ann,3"]

@@ -8,10 +8,11 @@ import pyarrow as pa
 import pytest
 
 from headwater.broker import Broker
-from headwater.connectors.kafka import transactions
-from headwater.connectors.kafka.librdkafka import producer_settings
-from headwater.connectors.kafka.transactions import NEVER, Fenced, Transactions, Writer, write_once
-from headwater.errors import JobError, KafkaRefusedError
+from headwater.connectors.kafka.clients.settings import producer_settings
+from headwater.connectors.kafka.write.committed_offsets import NOTHING_COMMITTED, Committed
+from headwater.connectors.kafka.write.transactions import Fenced, OpenWriter, Transactions, open_writers, write_once
+from headwater.errors import JobError, KafkaRefusedError, StaleCheckpointError
+from headwater.protocol.batch_ids import BatchId
 from headwater.testing.kafka import Kafka
 
 MakeJob = Callable[..., Transactions]
@@ -33,9 +34,12 @@ def job(kafka: Kafka, unique_topic: Callable[[str], str]) -> Iterator[Transactio
         "transaction.timeout.ms": 60_000,
         "message.timeout.ms": 30_000,
     }
-    yield Transactions(topic, "checkpoint-a", (topic,), settings)
-    for number in (0, 1):
-        transactions._forget(Transactions(topic, "checkpoint-a", (topic,), settings), number)
+    yield Transactions(topic, "checkpoint-a", topic, settings)
+    open_writers.close_idle()
+
+
+def batch(number: int, digest: str = "") -> BatchId:
+    return BatchId(number, digest or f"digest of {number}")
 
 
 def rows(*values: str) -> list[pa.RecordBatch]:
@@ -44,94 +48,101 @@ def rows(*values: str) -> list[pa.RecordBatch]:
 
 
 def committed(kafka: Kafka, job: Transactions) -> list[str]:
-    topic = job.topics[0]
+    topic = job.topic
     ends = {partition: end for (_, partition), end in kafka.ends({topic: 2}).items()}
     return sorted(record.value.decode() for record in kafka.read(topic, {}, ends) if record.value is not None)
 
 
 def test_a_batch_that_is_written_again_is_not(kafka: Kafka, job: Transactions) -> None:
-    assert write_once(job, 0, 1, rows("a", "b")) == 2
-    assert write_once(job, 0, 1, rows("a", "b")) == 0
-    transactions._forget(job, 0)  # as in a new process
-    assert write_once(job, 0, 1, rows("a", "b")) == 0
-    assert write_once(job, 1, 1, rows("c")) == 1  # another writer's share of the same batch
-    assert write_once(job, 0, 2, rows()) == 0
-    assert write_once(job, 0, 3, rows("d")) == 1
+    assert write_once(job, 0, batch(1), rows("a", "b")) == 2
+    assert write_once(job, 0, batch(1), rows("a", "b")) == 0
+    open_writers.close_idle()  # as in a new process
+    assert write_once(job, 0, batch(1), rows("a", "b")) == 0
+    assert write_once(job, 1, batch(1), rows("c")) == 1  # another writer's share of the same batch
+    assert write_once(job, 0, batch(2), rows()) == 0
+    assert write_once(job, 0, batch(3), rows("d")) == 1
     assert committed(kafka, job) == ["a", "b", "c", "d"]
 
 
 def test_a_zombie_is_fenced_and_what_it_sent_never_shows(kafka: Kafka, job: Transactions) -> None:
-    zombie = Writer(job, 0)
-    zombie.begin(1)
+    zombie = OpenWriter(job, 0)
+    zombie.begin(batch(1))
     zombie.send(rows("a")[0])
-    assert write_once(job, 0, 1, rows("a")) == 1
+    assert write_once(job, 0, batch(1), rows("a")) == 1
     with pytest.raises(Fenced):
-        zombie.commit(1)
+        zombie.commit(batch(1))
     zombie.close()
-    assert write_once(job, 0, 2, rows("b")) == 1
+    assert write_once(job, 0, batch(2), rows("b")) == 1
     assert committed(kafka, job) == ["a", "b"]
 
 
 def test_a_zombie_that_has_committed_has_done_the_work(kafka: Kafka, job: Transactions) -> None:
-    zombie = Writer(job, 0)
-    zombie.begin(1)
+    zombie = OpenWriter(job, 0)
+    zombie.begin(batch(1))
     zombie.send(rows("a")[0])
-    zombie.commit(1)
-    assert write_once(job, 0, 1, rows("a")) == 0
+    zombie.commit(batch(1))
+    assert write_once(job, 0, batch(1), rows("a")) == 0
     zombie.close()
     assert committed(kafka, job) == ["a"]
 
 
 def test_a_writer_that_another_process_has_opened_meanwhile_is_opened_again(kafka: Kafka, job: Transactions) -> None:
-    assert write_once(job, 0, 1, rows("a")) == 1
-    other = Writer(job, 0)
-    other.begin(2)
+    assert write_once(job, 0, batch(1), rows("a")) == 1
+    other = OpenWriter(job, 0)
+    other.begin(batch(2))
     other.send(rows("b")[0])
-    other.commit(2)
-    assert write_once(job, 0, 2, rows("b")) == 0
-    assert write_once(job, 0, 3, rows("c")) == 1
+    other.commit(batch(2))
+    assert write_once(job, 0, batch(2), rows("b")) == 0
+    assert write_once(job, 0, batch(3), rows("c")) == 1
     other.close()
     assert committed(kafka, job) == ["a", "b", "c"]
 
 
-def test_what_is_aborted_leaves_the_mark_as_it_was(kafka: Kafka, job: Transactions) -> None:
+def test_what_is_aborted_leaves_the_committed_batch_as_it_was(kafka: Kafka, job: Transactions) -> None:
     def breaks() -> Iterator[pa.RecordBatch]:
         yield rows("a")[0]
         raise ZeroDivisionError
 
-    assert write_once(job, 0, 1, rows("x")) == 1
+    assert write_once(job, 0, batch(1), rows("x")) == 1
     with pytest.raises(ZeroDivisionError):
-        write_once(job, 0, 2, breaks())
-    again = Writer(job, 0)
-    assert again.done == 1
+        write_once(job, 0, batch(2), breaks())
+    again = OpenWriter(job, 0)
+    assert again.committed == Committed(1, "digest of 1")
     again.close()
-    assert write_once(job, 0, 2, rows("a")) == 1
+    assert write_once(job, 0, batch(2), rows("a")) == 1
     assert committed(kafka, job) == ["a", "x"]
 
 
-def test_batches_of_another_checkpoint_count_anew(kafka: Kafka, job: Transactions) -> None:
-    assert write_once(job, 0, 1, rows("a")) == 1
-    new = Transactions(job.stem, "checkpoint-b", job.topics, job.client)
-    assert write_once(new, 0, 1, rows("b")) == 1
-    transactions._forget(new, 0)
+def test_batches_of_another_checkpoint_count_from_scratch(kafka: Kafka, job: Transactions) -> None:
+    assert write_once(job, 0, batch(1), rows("a")) == 1
+    new = Transactions(job.stem, "checkpoint-b", job.topic, job.client)
+    assert write_once(new, 0, batch(1), rows("b")) == 1
     assert committed(kafka, job) == ["a", "b"]
 
 
-def test_a_mark_that_is_ahead_is_an_error(job: Transactions) -> None:
-    assert write_once(job, 0, 7, rows("a")) == 1
-    with pytest.raises(JobError, match="Batch 3 is to be written, but the sink already has batch 7"):
-        write_once(job, 0, 3, rows("a"))
+@pytest.mark.parametrize("later", [BatchId(7, "digest of 7"), BatchId(3, "another digest")])
+@pytest.mark.parametrize("reopened", [False, True])
+def test_a_batch_that_the_checkpoint_does_not_know(
+    kafka: Kafka, job: Transactions, later: BatchId, reopened: bool
+) -> None:
+    assert write_once(job, 0, later, rows("a")) == 1
+    if reopened:
+        open_writers.close_idle()
+    with pytest.raises(StaleCheckpointError, match=f"older copy: the sink has a batch {later.number} that"):
+        write_once(job, 0, batch(3), rows("b"))
+    assert write_once(job, 0, batch(8), rows("c")) == 1
+    assert committed(kafka, job) == ["a", "c"]
 
 
-def test_a_writer_without_a_past_has_no_mark(job: Transactions) -> None:
-    writer = Writer(job, 1)
-    assert writer.done == NEVER
+def test_a_writer_without_a_past_has_committed_nothing(job: Transactions) -> None:
+    writer = OpenWriter(job, 1)
+    assert writer.committed == NOTHING_COMMITTED
     writer.close()
 
 
 def test_what_the_broker_does_not_allow_is_explained(job: Transactions) -> None:
-    long = Transactions(job.stem, "c", job.topics, {**job.client, "transaction.timeout.ms": 3_600_000})
+    long = Transactions(job.stem, "c", job.topic, {**job.client, "transaction.timeout.ms": 3_600_000})
     with pytest.raises(JobError) as raised:
-        write_once(long, 0, 1, rows("a"))
+        write_once(long, 0, batch(1), rows("a"))
     assert not isinstance(raised.value, KafkaRefusedError)
     assert "Lower 'properties.transaction.timeout.ms'" in str(raised.value)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headwater.broker.properties import Layout, render, server_properties
+from headwater.broker.properties import BrokerLayout, render, server_properties
 
 
 def test_extra_properties_win() -> None:
-    layout = Layout(Path("/data"), 9092, 9093, partitions=3, extra={"num.partitions": "7", "message.max.bytes": "42"})
+    layout = BrokerLayout(
+        Path("/data"), 9092, 9093, partitions=3, extra={"num.partitions": "7", "message.max.bytes": "42"}
+    )
     properties = server_properties(layout)
     assert (properties["num.partitions"], properties["message.max.bytes"]) == ("7", "42")
 
 
 def test_only_this_machine_is_listened_to() -> None:
-    properties = server_properties(Layout(Path("/data"), 1, 2))
+    properties = server_properties(BrokerLayout(Path("/data"), 1, 2))
     assert properties["listeners"] == "PLAINTEXT://127.0.0.1:1,CONTROLLER://127.0.0.1:2"
 
 

@@ -15,7 +15,7 @@ SLOW = {"confluent_kafka", "numpy", "pandas", "pyarrow", "pyspark", "rich", "sql
 
 
 def fail_with(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    def app() -> None:
+    def app(**_: object) -> None:
         raise error
 
     monkeypatch.setattr(cli, "app", app)
@@ -59,3 +59,18 @@ def test_debugging_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADWATER_DEBUG", "1")
     with pytest.raises(KeyError):
         cli.main()
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        (["run", "a.sql", "--ui"], ["run", "a.sql", "--ui=any"]),
+        (["run", "--ui", "a.sql"], ["run", "--ui=any", "a.sql"]),
+        (["run", "a.sql", "--ui", "4900", "-v"], ["run", "a.sql", "--ui", "4900", "-v"]),
+        (["run", "--ui", "--ui=0"], ["run", "--ui=any", "--ui=0"]),
+        (["jobs"], ["jobs"]),
+        ([], []),
+    ],
+)
+def test_the_port_of_the_page_may_be_left_out(given: list[str], read: list[str]) -> None:
+    assert cli._with_port(given) == read

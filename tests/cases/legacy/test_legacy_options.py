@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.testing import CaseRunner, Way, parse_case
+from headwater.testing import CaseRunner, ReplayMode, parse_case
 
 LOG = """\
 create table {name} (car_id STRING, car_speed BIGINT) with (
@@ -44,7 +44,7 @@ def test_partitioners_update_modes_and_retractions(
     (tmp_path / "org").mkdir()
     (tmp_path / "org" / "mycompany.py").write_text(MODULE, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    case_runner.play(parse_case(CASE, "legacy.case"), Way.AS_WRITTEN)
+    case_runner.play(parse_case(CASE, "legacy.case"), ReplayMode.AS_WRITTEN)
 
 
 CASE = f"""\

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headwater.catalog import Catalog, Table
-from headwater.sql.script import parse_script
+from headwater.sql.parser import parse_script
 from headwater.sql.statements import CreateTable, CreateView, Drop
 
 COLUMNS = "id BIGINT, name STRING, ts TIMESTAMP(3)"

@@ -6,6 +6,7 @@ from catalog_scripts import UPSERT, create, run
 
 from headwater.catalog import Catalog
 from headwater.catalog.describe import DescribeRow, describe_table, show_create
+from headwater.plan.validation import column_types
 
 COLUMNS = """
   id BIGINT COMMENT 'who', v STRING NOT NULL, ts TIMESTAMP(3), n AS id + 1,
@@ -16,11 +17,12 @@ SECRET = {**UPSERT, "properties.sasl.jaas.config": "hunter2", "properties.client
 
 
 def test_describe() -> None:
-    rows = {row.name: row for row in describe_table(create(COLUMNS, UPSERT))}
+    table = create(COLUMNS, UPSERT)
+    rows = {row.name: row for row in describe_table(table, column_types(table))}
     assert rows["id"] == DescribeRow("id", "BIGINT", False, "PRI(id)", "", "", "who")
     assert rows["v"] == DescribeRow("v", "STRING", False, "", "", "", "")
     assert rows["ts"].watermark.startswith("ts - INTERVAL '2' SECOND") or "INTERVAL" in rows["ts"].watermark
-    assert (rows["n"].type, rows["n"].extras) == ("", "AS id + 1")
+    assert (rows["n"].type, rows["n"].extras) == ("BIGINT", "AS id + 1")
     assert rows["off"].extras == "METADATA FROM 'offset' VIRTUAL"
     assert rows["headers"].extras == "METADATA"
 

@@ -8,10 +8,17 @@ import pytest
 from catalog_scripts import COLUMNS, KAFKA, UPSERT, create, run, with_clause
 
 from headwater.catalog import Catalog, View
-from headwater.connectors.base import Accepts, Emits
+from headwater.catalog.connector import Accepts, Emits
 from headwater.errors import Position, SqlError, ValidationError
-from headwater.sql.dialect import parse_expression, parse_type
-from headwater.sql.statements import Column, ComputedColumn, CreateTable, MetadataColumn, PhysicalColumn, Watermark
+from headwater.sql.parser import parse_expression, parse_type
+from headwater.sql.statements import (
+    Column,
+    ComputedColumn,
+    CreateTable,
+    MetadataColumn,
+    PhysicalColumn,
+    WatermarkDeclaration,
+)
 from headwater.sql.types import BIGINT, DATE
 
 PLACE = Position(1, 1, "CREATE TABLE t")
@@ -35,7 +42,7 @@ def test_a_table_is_resolved() -> None:
 def test_columns_of_the_primary_key_become_not_null() -> None:
     table = create("id BIGINT, name STRING, PRIMARY KEY (id) NOT ENFORCED", UPSERT)
     assert table.primary_key == ("id",)
-    assert table.physical_columns[0].type == BIGINT.as_nullable(False)
+    assert table.physical_columns[0].type == BIGINT.not_null()
     assert table.physical_columns[1].type.nullable
 
 
@@ -62,9 +69,15 @@ TS = parse_expression("ts")
         (_statement(_physical("region", "INT"), primary_key=("regoin",)), "Did you mean 'region'?"),
         (_statement(A, ComputedColumn("b", TS), primary_key=("b",)), "column 'b' is not a physical column."),
         (_statement(_physical("a", "MAP<STRING, INT>"), primary_key=("a",)), "'a' is a MAP, which cannot be compared"),
-        (_statement(A, watermark=Watermark("ts", TS)), "Invalid column name 'ts' for rowtime attribute"),
-        (_statement(_physical("ts", "STRING"), watermark=Watermark("ts", TS)), "watermark definition: 'ts' is STRING"),
-        (_statement(_physical("ts", "TIMESTAMP(9)"), watermark=Watermark("ts", TS)), "a precision of at most 6"),
+        (_statement(A, watermark=WatermarkDeclaration("ts", TS)), "Invalid column name 'ts' for rowtime attribute"),
+        (
+            _statement(_physical("ts", "STRING"), watermark=WatermarkDeclaration("ts", TS)),
+            "watermark definition: 'ts' is STRING",
+        ),
+        (
+            _statement(_physical("ts", "TIMESTAMP(9)"), watermark=WatermarkDeclaration("ts", TS)),
+            "a precision of at most 6",
+        ),
         (_statement(A, partitioned_by=("b",)), "PARTITIONED BY names 'b', which is not a physical column."),
         (_statement(MetadataColumn("a", BIGINT, "ofset")), "Did you mean 'offset'?"),
         (_statement(MetadataColumn("a", BIGINT, "nope")), "connector 'kafka' has topic, partition, headers"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from catalog_scripts import KAFKA, UPSERT, create
 
-from headwater.connectors.kafka.layout import MessageLayout, MessageSide, message_layout
+from headwater.connectors.kafka.table.layout import MessageLayout, MessageSide, message_layout
 
 ORDERS = "region STRING, id BIGINT, total DECIMAL(10, 2), PRIMARY KEY (id, region) NOT ENFORCED"
 
@@ -28,7 +28,6 @@ def test_upsert_kafka_has_its_primary_key_in_the_key_in_its_order() -> None:
     assert layout.value.options["ignore-parse-errors"] is False
     assert layout.upserts
     assert not layout.key.field_of("id").type.nullable
-    assert layout.side_of("id") == "value"
 
 
 def test_except_key_and_prefix() -> None:
@@ -37,7 +36,6 @@ def test_except_key_and_prefix() -> None:
     layout = _layout(columns, options)
     assert _names(layout.key) == [("k_id", "id")]
     assert _names(layout.value) == [("id", "id"), ("n", "n")]
-    assert (layout.side_of("k_id"), layout.side_of("id")) == ("key", "value")
 
 
 def test_kafka_without_a_key() -> None:

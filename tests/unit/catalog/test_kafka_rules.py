@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 from catalog_scripts import COLUMNS, KAFKA, UPSERT, create
 
-from headwater.catalog.usage import check_sink, check_source
-from headwater.connectors.kafka.options import NOT_YET
-from headwater.connectors.registry import CONNECTORS
+from headwater.catalog.validation import check_sink, check_source
 from headwater.errors import ValidationError
 
 KEYED = f"{COLUMNS}, PRIMARY KEY (id) NOT ENFORCED"
@@ -53,7 +51,6 @@ def _problem(columns: str, options: dict[str, str | None]) -> str:
                 "'partition:0,offset:42;partition:1,offset:300', but is '0:42'."
             ),
         ),
-        ({"scan.startup.timestamp-millis": "5"}, "is only used in 'timestamp' startup mode"),
         ({"scan.bounded.mode": "group-offsets"}, "'scan.bounded.mode' = 'group-offsets' needs 'properties.group.id'."),
         (
             {**SIDES, "sink.partitioner": "round-robin"},
@@ -89,10 +86,6 @@ def _problem(columns: str, options: dict[str, str | None]) -> str:
                 "A key prefix is not allowed when option 'value.fields-include' is set to 'ALL'. Set it to "
                 "'EXCEPT_KEY' instead to avoid field overlaps."
             ),
-        ),
-        (
-            {"sink.transactional-id-prefix": "p"},
-            "'sink.transactional-id-prefix' is only used with 'sink.delivery-guarantee' = 'exactly-once'.",
         ),
         (
             {"sink.semantic": "exactly-once", "sink.transactional-id-prefix": "p" * 64_001},
@@ -131,9 +124,6 @@ def _problem(columns: str, options: dict[str, str | None]) -> str:
             {"format": "jsn"},
             "Available factory identifiers are: avro, avro-confluent, canal-json, csv, debezium-avro-confluent,",
         ),
-        ({"value.format": "json"}, "'format' and 'value.format' are two names of one option."),
-        ({"properties.key.serializer": "x"}, "'properties.key.serializer' cannot be set: the table's formats read and"),
-        ({"properties.value.deserializer": "x"}, "'properties.value.deserializer' cannot be set"),
         (
             {"properties.auto.offset.reset": "first"},
             "auto.offset.reset can not be set to first. Valid values: [latest,earliest,none]",
@@ -185,8 +175,8 @@ def test_rules_of_kafka(change: dict[str, str | None], problem: str) -> None:
 @pytest.mark.parametrize(
     ("columns", "change", "problem"),
     [
-        (COLUMNS, {}, "'upsert-kafka' tables require to define a PRIMARY KEY constraint. The PRIMARY KEY specifies"),
-        (KEYED, {"key.format": None}, "key.format  (Format of the messages' keys"),
+        (COLUMNS, {}, "'upsert-kafka' tables require to define a PRIMARY KEY constraint: its columns are"),
+        (KEYED, {"key.format": None}, "key.format  (Format of message keys"),
         (KEYED, {"value.format": None}, "Missing required options are:\n  value.format"),
         (KEYED, {"format": "json"}, "format  An upsert-kafka table has 'key.format' and 'value.format'."),
         (KEYED, {"key.fields": "id"}, "key.fields  The key of an upsert-kafka table is its PRIMARY KEY."),
@@ -230,23 +220,6 @@ def test_rules_of_kafka(change: dict[str, str | None], problem: str) -> None:
 )
 def test_rules_of_upsert_kafka(columns: str, change: dict[str, str | None], problem: str) -> None:
     assert problem in _problem(columns, {**UPSERT, **change})
-
-
-GIVEN = {
-    "scan.watermark.emit.strategy": {"scan.watermark.emit.strategy": "on-event"},
-    "scan.watermark.alignment.group": {"scan.watermark.alignment.group": "g"},
-    "scan.watermark.alignment.max-drift": {"scan.watermark.alignment.max-drift": "1 s"},
-    "scan.watermark.alignment.update-interval": {"scan.watermark.alignment.update-interval": "1 s"},
-    "scan.watermark.idle-timeout": {"scan.watermark.idle-timeout": "1 s"},
-}
-
-
-@pytest.mark.parametrize("key", [entry.key for entry in NOT_YET])
-def test_what_is_not_there_yet_is_refused_and_never_ignored(key: str) -> None:
-    upsert = key not in {option.key for option in CONNECTORS["kafka"].options}
-    text = _problem(KEYED, {**(UPSERT if upsert else KAFKA), **GIVEN[key]})
-    assert f"'{key}' = " in text
-    assert "is not supported yet." in text
 
 
 @pytest.mark.parametrize(
@@ -304,3 +277,21 @@ def test_a_changelog_may_have_a_primary_key_and_metadata_of_its_format() -> None
 def test_no_problem_is_told_twice() -> None:
     text = _problem(KEYED, {**KAFKA, "format": "jsn"})
     assert text.count("Could not find any factory") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ({"scan.startup.timestamp-millis": "5"}, "scan.startup.timestamp-millis"),
+        ({"scan.bounded.specific-offsets": "partition:0,offset:1"}, "scan.bounded.specific-offsets"),
+        ({"sink.transactional-id-prefix": "p"}, "sink.transactional-id-prefix"),
+        ({"value.format": "csv"}, "value.format"),
+        ({"properties.key.serializer": "x"}, "properties.key.serializer"),
+        ({"properties.value.deserializer": "x"}, "properties.value.deserializer"),
+    ],
+)
+def test_what_has_no_effect_is_a_note(change: dict[str, str], key: str) -> None:
+    table = create("id INT", {**KAFKA, **change})
+    (note,) = table.notes
+    assert note.startswith(f"'{key}' of table 't' has no effect: ")
+    assert key not in table.raw_options

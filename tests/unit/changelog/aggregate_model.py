@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal, localcontext
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,9 +17,8 @@ from headwater.changelog.accumulate import Accumulator
 from headwater.changelog.aggregate import ROWS, Aggregate, Extreme
 from headwater.changelog.kinds import HASH
 from headwater.changelog.multiset import Multiset
+from headwater.changelog.operator import Time
 from headwater.changelog.results import Result
-
-GROUPS = pa.schema([("g", pa.string())])
 
 
 def is_number(dtype: pa.DataType) -> bool:
@@ -48,10 +49,11 @@ class Fed:
     before: bool = True
     grouped: bool = True
     spread: int = 1 << 20
+    group_type: pa.DataType = field(default_factory=pa.string)
     live: list[tuple[Any, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.groups = GROUPS if self.grouped else pa.schema([])
+        self.groups = pa.schema([("g", self.group_type)] if self.grouped else [])
         self.operator = self._operator()
         self.state = empty_state(self.operator)
         self.reader = Reader(*self.groups.names)
@@ -66,7 +68,7 @@ class Fed:
 
     def feed_out_of_order(self, batch: Sequence[tuple[int, tuple[Any, Any]]]) -> list[tuple[int, dict[str, Any]]]:
         """As `feed`, but rows may go before they come; `live` is for the caller to keep."""
-        return self.reader.read(self.operator.step(self.state, self._input(batch)))
+        return self.reader.read(self.operator.step(self.state, (self._input(batch),), Time()))
 
     def expected(self) -> dict[tuple[Any, ...], tuple[Any, ...]]:
         groups: dict[tuple[Any, ...], list[Any]] = {}
@@ -87,6 +89,8 @@ class Fed:
         return (*plain, len(unique), *((self._sum(unique), self._average(unique)) if numbers else ()))
 
     def _sum(self, values: list[Any]) -> Any:
+        if values and pa.types.is_floating(self.dtype):
+            return exact_sum(values)
         return sum(values[1:], start=values[0]) if values else None
 
     def _average(self, values: list[Any]) -> Any:
@@ -129,9 +133,10 @@ class Fed:
 
     def _input(self, batch: Sequence[tuple[int, tuple[Any, Any]]]) -> pa.Table:
         columns: list[tuple[str, pa.DataType]] = [(HASH, pa.int64())]
-        columns += [("g", pa.string())] if self.grouped else []
+        columns += [("g", self.group_type)] if self.grouped else []
         columns += [(ROWS, pa.int64()), ("c", pa.int64())]
         columns += [("s", sum_type(self.dtype))] if is_number(self.dtype) else []
+        columns += [("s_weight", pa.int64())] if pa.types.is_floating(self.dtype) else []
         columns += [("x", self.dtype), ("w", pa.int64()), ("hx", pa.int64())]
         rows = table(pa.schema(columns), [self._contribution(weight, row) for weight, row in batch])
         if self.retracting:
@@ -142,10 +147,26 @@ class Fed:
         group, value = row
         prefix = (small_hash(group, self.spread) if self.grouped else 0) << 32
         present = 0 if value is None else weight
-        amount = () if not is_number(self.dtype) else (None if value is None else _times(value, weight),)
+        amount: tuple[Any, ...] = ()
+        if pa.types.is_floating(self.dtype):
+            amount = (value, weight)
+        elif is_number(self.dtype):
+            amount = (None if value is None else _times(value, weight),)
         low = small_hash(value, self.spread) & 0xFFFFFFFF
         head = (prefix, group) if self.grouped else (prefix,)
         return (*head, weight, present, *amount, value, present, prefix | low)
+
+
+def exact_sum(values: Sequence[float]) -> float:
+    """Rounded once; as IEEE has it for infinities and NaN."""
+    special = [v for v in values if not math.isfinite(v)]
+    if special:
+        return sum(special)
+    total = sum(map(Fraction, values), start=Fraction(0))
+    try:
+        return float(total)
+    except OverflowError:
+        return math.inf if total > 0 else -math.inf
 
 
 def _times(value: Any, weight: int) -> Any:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from headwater.changelog.kinds import DELETE, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE
 from headwater.changelog.operator import Operator
-from headwater.changelog.state import StateTable
+from headwater.state.table import StateTable
 
 Row = Mapping[str, Any]
 

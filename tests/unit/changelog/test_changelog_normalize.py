@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE
 from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, Normalize
-from headwater.changelog.state import StateTable
+from headwater.changelog.operator import Time
+from headwater.state.table import StateTable
 
 KEYS = pa.schema([("id", pa.string()), ("part", pa.int32())])
 VALUES = pa.schema([("v", pa.int64()), ("tags", pa.list_(pa.string()))])
@@ -52,7 +53,7 @@ class History:
                 self.model.pop(key, None)
             else:
                 self.model[key] = value
-        return self.reader.read(self.operator.step(self.state, table(INPUT, rows)))
+        return self.reader.read(self.operator.step(self.state, (table(INPUT, rows),), Time()))
 
 
 keys = st.tuples(st.sampled_from("abc"), st.integers(0, 2))
@@ -146,7 +147,7 @@ def positioned(*rows: tuple[int, int, int, int | None]) -> pa.Table:
 )
 def test_which_message_of_a_key_is_the_last(rows: list[tuple[int, int, int, int | None]], winner: int) -> None:
     operator = Normalize(KEYS, VALUES, True)
-    changes = operator.step(empty_state(operator), positioned(*rows))
+    changes = operator.step(empty_state(operator), (positioned(*rows),), Time())
     assert changes.column("v").to_pylist() == [winner]
 
 
@@ -155,10 +156,10 @@ def test_a_key_without_values() -> None:
     operator = Normalize(KEYS, pa.schema([]), True)
     state = empty_state(operator)
     rows = positioned((1, 0, 0, 1)).drop_columns(VALUES.names)
-    assert operator.step(state, rows).column(KIND).to_pylist() == [INSERT]
-    assert operator.step(state, rows).num_rows == 0
+    assert operator.step(state, (rows,), Time()).column(KIND).to_pylist() == [INSERT]
+    assert operator.step(state, (rows,), Time()).num_rows == 0
     gone = positioned((1, 0, 1, None)).drop_columns(VALUES.names)
-    assert operator.step(state, gone).column(KIND).to_pylist() == [DELETE]
+    assert operator.step(state, (gone,), Time()).column(KIND).to_pylist() == [DELETE]
 
 
 def test_an_operator_can_be_sent_to_another_process() -> None:

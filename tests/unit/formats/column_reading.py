@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
-from golden_rows import Golden, comparable, decode, golden_cases, shown
+from golden_rows import Golden, comparable, decode, golden_cases, request_of, shown
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType
 
 from headwater.formats.base import ColumnReader, FormatField, all_formats
 from headwater.options.reading import parse_options
-from headwater.sql.dialect import parse_type
+from headwater.sql.parser import parse_type
 
 
 def own_case(format_name: str, row: str, options: dict[str, str]) -> Golden:
@@ -26,7 +26,7 @@ def own_case(format_name: str, row: str, options: dict[str, str]) -> Golden:
 
 def reader_of(case: Golden, wanted: Sequence[str] | None = None) -> ColumnReader | None:
     names = [f.name for f in case.fields] if wanted is None else wanted
-    return all_formats()[case.format].decoder("value", "p", case.fields, names, case.options).reader
+    return all_formats()[case.format].decoder(request_of(case, names)).reader
 
 
 def readable_golden_cases(format_name: str) -> list[Golden]:

@@ -12,7 +12,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def format_spark() -> SparkSession:
-    from headwater.runtime.spark import start_spark
+    from headwater.execution.spark import start_spark
 
     settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1"}
     spark = start_spark("local[1]", settings).newSession()

@@ -14,9 +14,9 @@ from golden_rows import expected, literal, shown
 from pyspark.sql import SparkSession
 
 from headwater.changelog.kinds import SHORT_NAMES
-from headwater.formats.base import ChangelogFormat, Decoder, FormatField, all_formats, change_name
+from headwater.formats.base import ChangelogFormat, Decoder, DecodeRequest, FormatField, all_formats, change_name
 from headwater.options.reading import parse_options
-from headwater.sql.dialect import parse_type
+from headwater.sql.parser import parse_type
 from headwater.sql.types import Field, SqlType
 
 
@@ -90,7 +90,7 @@ def _literals(case: Changes, row: list[Any]) -> list[str]:
 def read(spark: SparkSession, case: Changes, messages: Sequence[bytes], wanted: Sequence[str] = ()) -> list[Any]:
     """Per message: its changes as [kind, row], or its error."""
     names = list(wanted) or [f.name for f in case.fields]
-    decoder = case.reader.change_decoder("value", "p", case.fields, names, case.metadata, case.options)
+    decoder = case.reader.decoder(DecodeRequest("value", "p", case.fields, tuple(names), case.options, case.metadata))
     values = ", ".join(f"({i}, X'{m.hex()}')" for i, m in enumerate(messages))
     return _answers(spark, case, decoder, f"VALUES {values} AS t(i, value)", names, len(messages))
 
@@ -98,7 +98,7 @@ def read(spark: SparkSession, case: Changes, messages: Sequence[bytes], wanted: 
 def read_in_columns(spark: SparkSession, case: Changes, messages: Sequence[bytes]) -> dict[bytes, Any]:
     """As `read`, of messages that the reader of columns takes, each on its own."""
     names = [f.name for f in case.fields]
-    decoder = case.reader.change_decoder("value", "p", case.fields, names, case.metadata, case.options)
+    decoder = case.reader.decoder(DecodeRequest("value", "p", case.fields, tuple(names), case.options, case.metadata))
     reader = decoder.reader
     if reader is None:
         return {}

@@ -11,11 +11,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headwater.formats.base import FormatField, all_formats, part_name
+from headwater.formats.base import Decoder, DecodeRequest, FormatField, all_formats
 from headwater.options.reading import parse_options
-from headwater.sql.dialect import parse_type
+from headwater.sql.parser import parse_type
 from headwater.sql.types import Field, SqlType
 
 
@@ -77,22 +78,28 @@ def _binary(message: bytes | None) -> str:
     return "CAST(NULL AS BINARY)" if message is None else f"X'{message.hex()}'"
 
 
+def request_of(case: Golden, wanted: Sequence[str]) -> DecodeRequest:
+    return DecodeRequest("value", "p", case.fields, tuple(wanted), case.options)
+
+
 def decode(
     spark: SparkSession, case: Golden, messages: Sequence[bytes | None], wanted: list[str] | None = None
 ) -> list[Any]:
     """What Headwater reads: a list of rows per message, or its error."""
     by_name = {f.name: f for f in case.fields}
     chosen = [by_name[w] for w in wanted] if wanted is not None else list(case.fields)
-    decoder = all_formats()[case.format].decoder("value", "p", case.fields, [f.name for f in chosen], case.options)
-    values = ", ".join(f"({i}, {_binary(m)})" for i, m in enumerate(messages))
+    decoder = all_formats()[case.format].decoder(request_of(case, [f.name for f in chosen]))
+    payloads, places = _rows(decoder, messages)
+    if not payloads:
+        return [[] for _ in messages]
+    rows = enumerate(zip(places, payloads, strict=True))
+    values = ", ".join(f"({i}, {place}, {_binary(m)})" for place, (i, m) in rows)
     columns = ", ".join(f"{sql} AS c{i}" for i, sql in enumerate(decoder.columns))
-    source = f"VALUES {values} AS t(i, value)"
-    split = decoder.split or "array(value)"
-    source = f"(SELECT * FROM {source} LATERAL VIEW OUTER posexplode({split}) parts AS place, {part_name('p')})"
+    source = f"VALUES {values} AS t(i, place, value)"
     for alias, sql in (*decoder.before, ("p", decoder.parsed), *decoder.after):
         source = f"(SELECT *, {sql} AS {alias} FROM {source})"
     query = (
-        f"SELECT i, {decoder.error or 'NULL'} AS error, {decoder.skip or 'false'} OR place IS NULL AS skip, {columns} "
+        f"SELECT i, {decoder.error or 'NULL'} AS error, {decoder.skip or 'false'} AS skip, {columns} "
         f"FROM {source} ORDER BY i, place"
     )
     answers: list[Any] = [[] for _ in messages]
@@ -102,6 +109,14 @@ def decode(
         values = [shown(row[f"c{i}"], f.type) for i, f in enumerate(chosen)]
         answers[row.i] = {"error": row.error} if row.error is not None else [*answers[row.i], values]
     return answers
+
+
+def _rows(decoder: Decoder, messages: Sequence[bytes | None]) -> tuple[list[bytes | None], list[int]]:
+    """The payload of every row, and which message it is from."""
+    found = decoder.rows(pa.array(messages, pa.binary())) if decoder.rows is not None else None
+    if found is None:
+        return list(messages), list(range(len(messages)))
+    return found[0].to_pylist(), found[1].tolist()
 
 
 def literal(value: Any, kind: SqlType) -> str:

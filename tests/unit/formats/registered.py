@@ -15,9 +15,9 @@ from golden_changes import Changes, read
 from golden_rows import Golden, decode, encode, literal
 from pyspark.sql import SparkSession
 
-from headwater.formats.base import ChangelogFormat, FormatField, Location, RegisteredFormat, all_formats
+from headwater.formats.base import ChangelogFormat, FormatField, RegisteredFormat, SchemaLocation, all_formats
 from headwater.options.reading import parse_options
-from headwater.sql.dialect import parse_type
+from headwater.sql.parser import parse_type
 
 
 def record(*fields: Any, name: str = "shop.Item") -> str:
@@ -50,7 +50,7 @@ class Registered:
     @property
     def options(self) -> dict[str, Any]:
         values = parse_options(all_formats()[self.format_name].options, {"url": self.url, **self.given}, "table").values
-        return self.format.located(values, {}, Location((self.topic,), "value"))
+        return self.format.located(values, {}, SchemaLocation((self.topic,), "value"))
 
     def read_as(self, columns: str, **given: str) -> Registered:
         """The same topic, declared otherwise; '-' in options is written as '_'."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headwater.connectors.kafka.layout import registered_sides
+from headwater.connectors.kafka.table.layout import registered_sides
 from headwater.errors import RegistryUnavailableError, ValidationError
 from headwater.formats.confluent.client import Stored
 from headwater.formats.confluent.options import Settings, registers, registry_settings
@@ -181,7 +181,7 @@ class Shelf:
         if self.away:
             raise RegistryUnavailableError("away")
 
-    def versions(self, subject: str, *, patiently: bool = True) -> list[int]:
+    def versions(self, subject: str, *, with_retries: bool = True) -> list[int]:
         self._heard("versions")
         return list(self.by_version)
 

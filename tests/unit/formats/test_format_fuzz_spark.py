@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from headwater.formats.base import FormatField, all_formats
 from headwater.options.reading import parse_options
-from headwater.sql.dialect import parse_type
+from headwater.sql.parser import parse_type
 
 pytestmark = pytest.mark.spark
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from headwater.formats.base import ChangelogFormat, FormatField, all_formats
-from headwater.formats.csv_dialect import unescape_java
-from headwater.formats.sqltext import text
+from headwater.formats.csv.dialect import unescape_java
 from headwater.options.reading import read_options
-from headwater.sql.dialect import parse_type
+from headwater.sql.parser import parse_type
+from headwater.sql.spark_text import string_literal
 
 
 def _problems(format_name: str, columns: str, options: dict[str, str]) -> list[str]:
@@ -132,4 +132,4 @@ def test_delimiters_with_backslashes(written: str, meant: str) -> None:
 
 
 def test_texts_cannot_leave_their_quotes() -> None:
-    assert text("it's ${x} \\ \n") == "'it\\'s \\u0024{x} \\\\ \\n'"
+    assert string_literal("it's ${x} \\ \n") == "'it\\'s \\u0024{x} \\\\ \\n'"

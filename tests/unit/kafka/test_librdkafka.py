@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from headwater.connectors.kafka.librdkafka import producer_settings, untranslatable
+from headwater.connectors.kafka.clients.settings import producer_settings, untranslatable
 from headwater.errors import ValidationError
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"

@@ -1,4 +1,4 @@
-"""The older spelling: every key with every value, what it becomes today, and what is wrong with it in its own words."""
+"""Legacy connector options: every key with every value, what replaces it, and problems in the keys that were written."""
 
 # ruff: noqa: E501 - an option and what is said about it stand on one line
 from __future__ import annotations
@@ -6,15 +6,16 @@ from __future__ import annotations
 import pytest
 
 from headwater.errors import HeadwaterError
-from headwater.options.legacy import OLD_KEYS
-from headwater.options.spelling import retold
+from headwater.options.legacy import LEGACY_OPTIONS
+from headwater.options.spelling import respelled
+from headwater.options.translate import spelling_of
 from headwater.session import Session
 
 SERVERS = "connector.properties.bootstrap.servers"
 KAFKA = {"connector.type": "kafka", "connector.topic": "t", SERVERS: "h:1", "format.type": "csv"}
 UPSERT = {**KAFKA, "connector.type": "upsert-kafka"}
-TODAY = {"connector": "kafka", "topic": "t", "properties.bootstrap.servers": "h:1", "format": "csv"}
-TODAY_UPSERT = {
+CURRENT = {"connector": "kafka", "topic": "t", "properties.bootstrap.servers": "h:1", "format": "csv"}
+CURRENT_UPSERT = {
     "connector": "upsert-kafka",
     "topic": "t",
     "properties.bootstrap.servers": "h:1",
@@ -32,9 +33,9 @@ def table(options: dict[str, str | None], *, key: bool = False) -> str:
     return f"create table cars (car_id STRING, car_speed INT{', ' + KEY if key else ''})\nwith ({clause(options)});\n"
 
 
-def todays(options: dict[str, str | None], *, key: bool = False) -> dict[str, str]:
+def current(options: dict[str, str | None], *, key: bool = False) -> dict[str, str]:
     session = Session()
-    session.check(table(options, key=key))
+    session.sql(table(options, key=key))
     return dict(session.catalog.table("cars").raw_options)
 
 
@@ -114,28 +115,28 @@ UPSERT_VALUES: list[tuple[dict[str, str | None], dict[str, str]]] = [
 
 @pytest.mark.parametrize(("old", "today"), KAFKA_VALUES)
 def test_what_a_kafka_table_says(old: dict[str, str | None], today: dict[str, str]) -> None:
-    assert todays({**KAFKA, **old}) == {**TODAY, **today}
+    assert current({**KAFKA, **old}) == {**CURRENT, **today}
 
 
 @pytest.mark.parametrize(("old", "today"), BOTH_VALUES)
 def test_what_both_tables_say(old: dict[str, str | None], today: dict[str, str]) -> None:
-    assert todays({**KAFKA, **old}, key=True) == {**TODAY, **today}
-    assert todays({**UPSERT, **old}, key=True) == {**TODAY_UPSERT, **today}
+    assert current({**KAFKA, **old}, key=True) == {**CURRENT, **today}
+    assert current({**UPSERT, **old}, key=True) == {**CURRENT_UPSERT, **today}
 
 
 @pytest.mark.parametrize(("old", "today"), UPSERT_VALUES)
 def test_what_an_upsert_kafka_table_says(old: dict[str, str | None], today: dict[str, str]) -> None:
-    assert todays({**UPSERT, **old}, key=True) == {**TODAY_UPSERT, **today}
+    assert current({**UPSERT, **old}, key=True) == {**CURRENT_UPSERT, **today}
 
 
 def test_every_old_key_is_tried() -> None:
     tried = {key for old, _ in (*KAFKA_VALUES, *BOTH_VALUES, *UPSERT_VALUES) for key in old} | KAFKA.keys()
-    assert {old.key for old in OLD_KEYS} - {"connector.properties.*"} <= tried | {"connector.topic-pattern"}
+    assert {old.key for old in LEGACY_OPTIONS} - {"connector.properties.*"} <= tried | {"connector.topic-pattern"}
 
 
 def test_topics_by_a_pattern() -> None:
     old = {**KAFKA, "connector.topic": None, "connector.topic-pattern": "t.*"}
-    assert todays(old) == {**{k: v for k, v in TODAY.items() if k != "topic"}, "topic-pattern": "t.*"}
+    assert current(old) == {**{k: v for k, v in CURRENT.items() if k != "topic"}, "topic-pattern": "t.*"}
 
 
 @pytest.mark.parametrize(
@@ -161,12 +162,12 @@ def test_topics_by_a_pattern() -> None:
         ({"format.avro-schema": "{}"}, "format.avro-schema  The columns of the table are the schema of its messages."),
         ({"format.record-class": "x"}, "format.record-class  The columns of the table are the schema"),
         ({"format.fields.0.name": "a"}, "format.fields.0.name  The columns of the table are the schema"),
-        ({"connector.properties.0.key": "a"}, "connector.properties.0.key  Write 'connector.properties.<key>' = '<value>'."),
-        ({"connector.specific-offsets.0.offset": "1"}, "Write 'connector.specific-offsets' = 'partition:0,offset:42"),
+        ({"connector.properties.0.key": "a"}, "connector.properties.0.key  '.key' and '.value' of one number belong together."),
+        ({"connector.specific-offsets.0.offset": "1"}, "'.partition' and '.offset' of one number belong together."),
         ({"connector.startup-mode": "earliest"}, "Did you mean 'earliest-offset'?"),
         ({"connector.startup-mode": "timestamp"}, "'connector.startup-timestamp-millis' is required in 'timestamp'"),
         ({"connector.startup-mode": "specific-offsets"}, "'connector.specific-offsets' is required in 'specific-offsets'"),
-        ({"connector.specific-offsets": "0:1"}, "Invalid properties 'connector.specific-offsets' should follow the format"),
+        ({"connector.startup-mode": "specific-offsets", "connector.specific-offsets": "0:1"}, "Invalid properties 'connector.specific-offsets' should follow the format"),
         ({"connector.startup-timestamp-millis": "x"}, "'x' is not an integer."),
         ({"connector.sink-partitioner": "hash"}, "'hash' is not one of fixed, round-robin, custom."),
         ({"connector.sink-partitioner": "custom"}, "= 'custom' needs 'connector.sink-partitioner-class'"),
@@ -177,13 +178,11 @@ def test_topics_by_a_pattern() -> None:
         ({"connector.topik": "x"}, "  connector.topik  Did you mean 'connector.topic'?"),
         ({"conector.version": "0.11"}, "  conector.version  Did you mean 'connector.version'?"),
         ({"format.field_delimiter": ";"}, "Did you mean 'format.field-delimiter'?"),
-        ({"connector.properties.key.serializer": "x"}, "'connector.properties.key.serializer' cannot be set"),
-        ({"connector.properties.key.serializer": "x"}, "Choose them with 'format.type'."),
         (
             {"topic": "x", "value.json.ignore-parse-errors": "true", "properties.acks": "1"},
-            "'connector.topic', 'connector.type', 'format.type'. Today's keys: 'properties.acks', 'topic', 'value.json.ignore-parse-errors'.",
+            "'connector.topic', 'connector.type', 'format.type'. Current keys: 'properties.acks', 'topic', 'value.json.ignore-parse-errors'.",
         ),
-        ({"connector": "kafka", "connector.type": None}, "The table mixes two spellings."),
+        ({"connector": "kafka", "connector.type": None}, "The table mixes legacy and current options."),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_kafka_table(change: dict[str, str | None], text: str) -> None:
@@ -201,7 +200,7 @@ def test_what_is_wrong_with_a_kafka_table(change: dict[str, str | None], text: s
         ({"connector.sink-partitioner": "custom"}, "= 'custom' needs 'connector.sink-partitioner-class'"),
         ({"format.type": "json", "format.field-delimiter": ";"}, "'format.field-delimiter' is only for 'format.type' = 'csv'"),
         ({"format.field-delimiter": ";;"}, "Option 'format.field-delimiter' must be a string with single character"),
-        ({"key.format": "csv"}, "Today's keys: 'key.format'."),
+        ({"key.format": "csv"}, "Current keys: 'key.format'."),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_an_upsert_kafka_table(change: dict[str, str | None], text: str) -> None:
@@ -219,7 +218,7 @@ def test_everything_wrong_is_said_at_once_and_no_secret_is() -> None:
     assert "2 problems" in text
     assert "hush" not in text
     assert "'connector.properties.ssl.key.password'='******'" in text
-    assert "Supported options:\n  connector.properties.*" in text
+    assert "`headwater options kafka` lists the " in text
 
 
 def test_a_column_may_be_called_like_an_option() -> None:
@@ -236,44 +235,44 @@ def test_append_takes_inserts_only() -> None:
     assert "Set 'update-mode' to 'upsert', for a table with a PRIMARY KEY, or to 'retract'" in text
 
 
-def test_a_class_that_is_not_there_is_said_with_its_key() -> None:
-    custom = {"connector.sink-partitioner": "custom", "connector.sink-partitioner-class": "org.mycompany.MyPartitioner"}
+def test_a_class_that_cannot_be_one_is_named_with_its_key() -> None:
+    custom = {"connector.sink-partitioner": "custom", "connector.sink-partitioner-class": "MyPartitioner"}
     options = {**KAFKA, **custom}
     text = problem(options, more="insert into cars values ('a', 1);")
     column = table(options).splitlines()[1].index("'connector.sink-partitioner-class'") + 1
-    assert "Could not find and instantiate partitioner class 'org.mycompany.MyPartitioner'" in text
+    assert "Could not find and instantiate partitioner class 'MyPartitioner'" in text
     assert f"line 2, column {column}\n" in text
 
 
 def test_hints_are_in_the_spelling_of_their_table() -> None:
     session = Session()
-    session.check(table(dict(KAFKA)) + "create table p (car_id STRING, n INT) with ('connector' = 'print');")
+    session.sql(table(dict(KAFKA)) + "create table p (car_id STRING, n INT) with ('connector' = 'print');")
     into = "insert into p select car_id, car_speed from cars /*+ OPTIONS({}) */;"
     (plan,) = session.check(into.format("'connector.startup-mode' = 'latest-offset'"))
     assert "latest-offset" in str(plan)
     for hint, text in (
-        ("'scan.startup.mode' = 'latest-offset'", "Today's keys: 'scan.startup.mode'."),
+        ("'scan.startup.mode' = 'latest-offset'", "Current keys: 'scan.startup.mode'."),
         ("'connector.startup-mod' = 'latest-offset'", "Did you mean 'connector.startup-mode'?"),
         ("'connector.type' = 'kafka'", "An OPTIONS hint cannot change the 'connector.type' of a table."),
     ):
         with pytest.raises(HeadwaterError) as raised:
             session.check(into.format(hint))
         assert text in str(raised.value)
-    with pytest.raises(HeadwaterError, match="mixes two spellings"):
+    with pytest.raises(HeadwaterError, match="mixes legacy and current options"):
         session.check("insert into p /*+ OPTIONS('connector.topic' = 'x') */ values ('a', 1);")
 
 
 def test_like_takes_over_what_was_written() -> None:
     session = Session()
-    session.check(table(dict(KAFKA)) + "create table more with ('connector.topic' = 'u') like cars;")
-    assert session.catalog.table("more").raw_options == {**TODAY, "topic": "u"}
-    with pytest.raises(HeadwaterError, match="Today's keys: 'topic'"):
+    session.sql(table(dict(KAFKA)) + "create table more with ('connector.topic' = 'u') like cars;")
+    assert session.catalog.table("more").raw_options == {**CURRENT, "topic": "u"}
+    with pytest.raises(HeadwaterError, match="Current keys: 'topic'"):
         session.check("create table other with ('topic' = 'u') like cars;")
 
 
 def test_show_create_is_as_written() -> None:
     session = Session()
-    session.check(table({**KAFKA, "connector.properties.sasl.jaas.config": "hush"}))
+    session.sql(table({**KAFKA, "connector.properties.sasl.jaas.config": "hush"}))
     (result,) = session.sql("show create table cars;")
     text = result.rows[0][0]
     assert "'connector.type' = 'kafka'" in text
@@ -282,13 +281,13 @@ def test_show_create_is_as_written() -> None:
 
 def test_what_a_job_says_is_in_the_spelling_of_the_table_it_is_about() -> None:
     session = Session()
-    session.check(table(dict(KAFKA)) + "create table p (car_id STRING, n INT) with ('connector' = 'print');")
-    session.check(table(dict(TODAY)).replace("cars", "new"))
+    session.sql(table(dict(KAFKA)) + "create table p (car_id STRING, n INT) with ('connector' = 'print');")
+    session.sql(table(dict(CURRENT)).replace("cars", "new"))
     spellings = {name: session.catalog.table(name).spelling for name in ("cars", "p", "new")}
 
     def told(fact: str) -> str:
         hint = "Set 'csv.ignore-parse-errors', 'properties.acks' or 'scan.startup.mode'."
-        return str(retold(HeadwaterError(fact, hint=hint), spellings))
+        return str(respelled(HeadwaterError(fact, hint=hint), spellings))
 
     old = "Hint: Set 'format.ignore-parse-errors', 'connector.properties.acks' or 'connector.startup-mode'."
     assert told("A message of table 'cars' is bad.").endswith(old)
@@ -296,3 +295,43 @@ def test_what_a_job_says_is_in_the_spelling_of_the_table_it_is_about() -> None:
         assert "'properties.acks' or 'scan.startup.mode'." in told(other)
     del spellings["new"]
     assert told("A message is bad.").endswith(old)
+
+
+def test_numbered_keys_of_flink_1_9() -> None:
+    written = {
+        "connector.type": "kafka",
+        "connector.topic": "t",
+        "connector.properties.0.key": "bootstrap.servers",
+        "connector.properties.0.value": "k:9092",
+        "connector.properties.1.key": "group.id",
+        "connector.properties.1.value": "g",
+        "connector.startup-mode": "specific-offsets",
+        "connector.specific-offsets.0.partition": "0",
+        "connector.specific-offsets.0.offset": "42",
+        "connector.specific-offsets.1.partition": "1",
+        "connector.specific-offsets.1.offset": "300",
+        "format.type": "json",
+    }
+    spelling = spelling_of(written)
+    assert spelling.problems == ()
+    assert spelling.parts.keys() == written.keys()
+    assert spelling.options["properties.bootstrap.servers"] == "k:9092"
+    assert spelling.options["properties.group.id"] == "g"
+    assert spelling.options["scan.startup.specific-offsets"] == "partition:0,offset:42;partition:1,offset:300"
+
+
+@pytest.mark.parametrize("name", ["kafka-0.10", "kafka-0.11"])
+def test_older_names_of_the_connector(name: str) -> None:
+    assert spelling_of({"connector": name, "topic": "t"}).options == {"connector": "kafka", "topic": "t"}
+
+
+@pytest.mark.parametrize(
+    ("options", "keys"),
+    [
+        ({"connector.type": "jdbc", "connector.url": "u", "connector.table": "t"}, ["connector.type"]),
+        ({"connector.type": "kafka", "connector.topic": "t", "connector.properties.bootstrap.servers": "k",
+          "format.type": "xml", "format.schema": "s", "format.field-delimiter": ";"}, ["format.type"]),
+    ],
+)  # fmt: skip
+def test_a_wrong_type_is_the_only_thing_said(options: dict[str, str], keys: list[str]) -> None:
+    assert [problem.key for problem in spelling_of(options).problems] == keys

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from headwater.catalog.tables import View
 from headwater.plan import nodes as n
+from headwater.plan.build import Builder
 from headwater.session import Session
 
 KAFKA = "'properties.bootstrap.servers' = 'localhost:9092'"
@@ -28,7 +30,7 @@ CREATE TABLE shown (who STRING, n BIGINT) WITH ('connector' = 'print');
 
 def session() -> Session:
     defined = Session()
-    defined.check(TABLES)
+    defined.sql(TABLES)
     return defined
 
 
@@ -37,10 +39,20 @@ def plan(sql: str) -> n.Write:
     return only
 
 
+def query(sql: str) -> n.Node:
+    """The plan of a query alone, as it is built."""
+    defined = session()
+    defined.sql(f"CREATE VIEW query AS {sql}")
+    catalog = defined._definitions().catalog
+    view = catalog.get("query", None)
+    assert isinstance(view, View)
+    return Builder(catalog, lambda _: None).view(view)
+
+
 def explained(sql: str) -> str:
     return session().explain(sql)
 
 
 def shape(sql: str) -> str:
-    """The operators from the root down: 'Write Collapse Filter Aggregate Scan'."""
+    """The operators from the root down: 'Write Consolidate Filter Aggregate Scan'."""
     return " ".join(type(node).__name__ for node in reversed(n.walk(plan(sql))))

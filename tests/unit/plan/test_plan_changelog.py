@@ -1,14 +1,14 @@
-"""Who emits which changes: where Normalize, Guard and Collapse are put, and which sinks refuse."""
+"""Who emits which changes: where Normalize, FilterToDelete and Consolidate are put, and which sinks refuse."""
 
 # ruff: noqa: E501 - a statement and what becomes of it stand on one line
 from __future__ import annotations
 
 import pytest
-from plan_tables import plan, shape
+from plan_tables import explained, plan, shape
 
 from headwater.errors import ValidationError
 from headwater.plan import nodes as n
-from headwater.plan.traits import Mode, mode_of, unique_key
+from headwater.plan.nodes import Mode
 
 
 @pytest.mark.parametrize(
@@ -21,24 +21,24 @@ from headwater.plan.traits import Mode, mode_of, unique_key
         ("INSERT INTO plain VALUES ('a', 1)", "Write Project Values"),
         # upserts with the key of the sink pass; a filter needs to know what passed before
         ("INSERT INTO by_id SELECT id, n FROM ups", "Write Project Scan"),
-        ("INSERT INTO by_id SELECT id, n + 1 FROM ups WHERE n > 1", "Write Normalize Project Guard Scan"),
+        ("INSERT INTO by_id SELECT id, n + 1 FROM ups WHERE n > 1", "Write Normalize Project FilterToDelete Scan"),
         (
             "INSERT INTO by_id SELECT id, n FROM (SELECT * FROM ups WHERE n > 0) WHERE n < 9",
-            "Write Normalize Project Guard Project Guard Scan",
+            "Write Normalize Project FilterToDelete FilterToDelete Scan",
         ),
         # a wider key of the sink: a row that changes it moves
-        ("INSERT INTO by_id_n SELECT id, n FROM ups", "Write Collapse Normalize Project Scan"),
-        ("INSERT INTO by_who SELECT 'all', COUNT(*) FROM log_", "Write Collapse Project Aggregate Scan"),
+        ("INSERT INTO by_id_n SELECT id, n FROM ups", "Write Consolidate Normalize Project Scan"),
+        ("INSERT INTO by_who SELECT 'all', COUNT(*) FROM log_", "Write Consolidate Project Aggregate Scan"),
         # what counts rows needs exact changes
         ("INSERT INTO by_who SELECT who, COUNT(*) FROM ups GROUP BY who", "Write Project Aggregate Normalize Scan"),
         (
             "INSERT INTO by_who SELECT who, COUNT(*) FROM ups WHERE n > 1 GROUP BY who",
-            "Write Project Aggregate Normalize Guard Scan",
+            "Write Project Aggregate Normalize FilterToDelete Scan",
         ),
         # HAVING needs both images and one net change
         (
             "INSERT INTO by_who SELECT who, COUNT(*) FROM log_ GROUP BY who HAVING COUNT(*) > 1",
-            "Write Collapse Project Filter Aggregate Scan",
+            "Write Consolidate Project Filter Aggregate Scan",
         ),
         # a sink that shows every change gets exact ones
         ("INSERT INTO shown SELECT who, n FROM ups", "Write Project Normalize Scan"),
@@ -54,7 +54,7 @@ from headwater.plan.traits import Mode, mode_of, unique_key
         ),
         ("INSERT INTO plain SELECT who, n FROM log_ UNION ALL SELECT who, n + 1 FROM log_", "Write Project UnionAll Project Scan Project Scan"),
         # DISTINCT is a group without functions
-        ("INSERT INTO by_who SELECT who, 1 FROM (SELECT DISTINCT who FROM ups)", "Write Project Project Aggregate Project Normalize Scan"),
+        ("INSERT INTO by_who SELECT who, 1 FROM (SELECT DISTINCT who FROM ups)", "Write Project Project Aggregate Normalize Scan"),
     ],
 )  # fmt: skip
 def test_shapes(sql: str, operators: str) -> None:
@@ -98,13 +98,13 @@ def test_before_images_are_kept_only_where_somebody_needs_them() -> None:
 )
 def test_what_reaches_the_sink(sql: str, mode: Mode, key: tuple[str, ...] | None) -> None:
     below = plan(sql).input
-    assert mode_of(below) is mode
-    assert unique_key(below) == key
+    assert below.mode is mode
+    assert below.key == key
 
 
 def test_keys_are_followed_under_new_names() -> None:
     sql = "INSERT INTO by_id SELECT k, v FROM (SELECT id AS k, n AS v FROM ups)"
-    assert unique_key(plan(sql).input) == ("id",)
+    assert plan(sql).input.key == ("id",)
     assert shape(sql) == "Write Project Scan"
 
 
@@ -144,9 +144,36 @@ def test_keys_are_followed_under_new_names() -> None:
 )  # fmt: skip
 def test_what_a_sink_cannot_take(sql: str, texts: list[str]) -> None:
     with pytest.raises(ValidationError) as raised:
-        plan(sql)
+        plan(f"SET 'table.exec.sink.upsert-materialize' = 'none'; {sql}")
     for text in texts:
         assert text in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("INSERT INTO by_who SELECT who, n FROM ups", "Write Materialize Project Normalize Scan"),
+        ("INSERT INTO keyed_changes SELECT who, n FROM ups", "Write Materialize Project Normalize Scan"),
+        ("INSERT INTO by_id SELECT id, n FROM ups ON CONFLICT DO ERROR", "Write Project Scan"),
+        ("INSERT INTO by_who SELECT who, n FROM log_", "Write Project Scan"),
+        ("INSERT INTO by_who SELECT who, n FROM log_ ON CONFLICT DO DEDUPLICATE", "Write Project Scan"),
+        ("INSERT INTO by_who SELECT who, n FROM log_ ON CONFLICT DO NOTHING", "Write Materialize Project Scan"),
+        ("SET 'table.exec.sink.upsert-materialize' = 'force'; INSERT INTO by_id SELECT id, n FROM ups",
+         "Write Materialize Normalize Project Scan"),
+    ],
+)  # fmt: skip
+def test_rows_that_the_sinks_key_does_not_tell_apart_are_materialized(sql: str, expected: str) -> None:
+    assert shape(sql) == expected
+
+
+def test_what_is_kept_of_a_key_is_shown() -> None:
+    text = explained("INSERT INTO by_who SELECT who, n FROM ups ON CONFLICT DO NOTHING")
+    assert "Materialize by (who) [first row]" in text
+    assert "state: all rows per (who)" in text
+    (node,) = [
+        one for one in n.walk(plan("INSERT INTO by_who SELECT who, n FROM ups")) if isinstance(one, n.Materialize)
+    ]
+    assert (node.conflict, node.before) == ("last", False)
 
 
 @pytest.mark.parametrize(
@@ -154,18 +181,18 @@ def test_what_a_sink_cannot_take(sql: str, texts: list[str]) -> None:
     [
         (
             "INSERT INTO by_who SELECT r, COUNT(*) FROM (SELECT CAST(RAND() AS STRING) AS r FROM ups) GROUP BY r",
-            ["CAST(RAND() AS STRING) gives another value each time", "because of the upsert-kafka table 'ups'"],
+            ["CAST(RAND() AS STRING) is non-deterministic", "because of the upsert-kafka table 'ups'"],
         ),
-        ("INSERT INTO changes SELECT UUID(), n FROM ups WHERE n > 1", ["UUID() gives another value each time"]),
-        ("INSERT INTO by_who SELECT who, SUM(RAND_INTEGER(9)) FROM ups GROUP BY who", ["RAND_INTEGER(9) gives another value"]),
+        ("INSERT INTO changes SELECT UUID(), n FROM ups WHERE n > 1", ["UUID() is non-deterministic"]),
+        ("INSERT INTO by_who SELECT who, SUM(RAND_INTEGER(9)) FROM ups GROUP BY who", ["RAND_INTEGER(9) is non-deterministic"]),
         ("INSERT INTO by_who SELECT who, COUNT(*) FILTER (WHERE RAND() > 0.5) FROM ups GROUP BY who", ["RAND()"]),
         ("INSERT INTO by_who SELECT who, COUNT(*) FROM log_ GROUP BY who HAVING RAND() > 0.5", ["because of GROUP BY who"]),
-        ("INSERT INTO by_id_n SELECT CAST(n AS INT), CAST(RAND() AS BIGINT) FROM (SELECT id, COUNT(*) AS n FROM ups GROUP BY id)", ["is not unique"]),
+        ("INSERT INTO by_id_n SELECT CAST(n AS INT), CAST(RAND() AS BIGINT) FROM (SELECT id, COUNT(*) AS n FROM ups GROUP BY id)", ["CAST(RAND() AS BIGINT) is non-deterministic"]),
         ("INSERT INTO by_id_n SELECT id, RAND_INTEGER(9) FROM (SELECT id, COUNT(*) AS c FROM ups GROUP BY id)", ["RAND_INTEGER(9)"]),
         ("INSERT INTO by_who SELECT who, COUNT(*) FROM (SELECT UUID() AS who FROM ups UNION ALL SELECT who FROM log_) GROUP BY who", ["UUID()"]),
     ],
 )  # fmt: skip
-def test_what_is_taken_back_must_not_change_by_itself(sql: str, texts: list[str]) -> None:
+def test_what_is_retracted_must_be_deterministic(sql: str, texts: list[str]) -> None:
     with pytest.raises(ValidationError) as raised:
         plan(sql)
     for text in texts:
@@ -178,14 +205,14 @@ def test_what_is_taken_back_must_not_change_by_itself(sql: str, texts: list[str]
         "INSERT INTO by_who SELECT who, COUNT(*) FROM ups WHERE RAND() > 0.5 GROUP BY who",  # judged once, then kept
         "INSERT INTO by_id SELECT id, RAND_INTEGER(9) FROM ups WHERE RAND() > 0.5",
         "INSERT INTO by_who SELECT who, COUNT(*) + RAND_INTEGER(3) FROM ups GROUP BY who",  # only shown
-        "INSERT INTO by_who SELECT who, COUNT(*) FROM log_ WHERE RAND() > 0.5 GROUP BY who",  # nothing is taken back
+        "INSERT INTO by_who SELECT who, COUNT(*) FROM log_ WHERE RAND() > 0.5 GROUP BY who",  # nothing is retracted
         "INSERT INTO shown SELECT UUID(), n FROM ups",
     ],
 )
-def test_chance_is_welcome_where_nothing_is_taken_back_by_it(sql: str) -> None:
+def test_non_deterministic_is_fine_where_nothing_is_retracted_by_it(sql: str) -> None:
     plan(sql)
 
 
 def test_a_kafka_table_with_a_key_takes_updates() -> None:
-    assert plan("INSERT INTO keyed SELECT who, COUNT(*) FROM ups GROUP BY who").key == ("who",)
-    assert plan("INSERT INTO plain SELECT who, n FROM log_").key == ()
+    assert plan("INSERT INTO keyed SELECT who, COUNT(*) FROM ups GROUP BY who").by == ("who",)
+    assert plan("INSERT INTO plain SELECT who, n FROM log_").by == ()

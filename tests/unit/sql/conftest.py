@@ -12,8 +12,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def sql_spark() -> SparkSession:
-    from headwater.plan.expression import SPARK_SETTINGS
-    from headwater.runtime.spark import start_spark
+    from headwater.execution.spark import start_spark
+    from headwater.sql.typed import SPARK_SETTINGS
 
     # Every expression runs once: compiling the JVM's code well would take longer than running it.
     quick_start = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from headwater.errors import SqlError
-from headwater.sql.dialect import parse_expression, parse_type
 from headwater.sql.expressions import Scope, ScopeColumn, compile_aggregate, compile_expression, compile_predicate
+from headwater.sql.parser import parse_expression, parse_type
 from headwater.sql.script import Script, position_of
 
 COLUMNS = {
@@ -58,7 +58,8 @@ def refused(text: str, compile_=compile_expression) -> SqlError:  # type: ignore
         # functions
         ("UPER(name)", 1, "Unknown function UPER"),
         ("2 * frobnicate(name)", 5, "Unknown function FROBNICATE"),
-        ("STDDEV_POP(price)", 1, "STDDEV_POP is not supported"),
+        ("STDDEV_POP(price)", 1, "STDDEV_POP is not allowed here"),
+        ("PERCENT_RANK()", 1, "PERCENT_RANK is not supported"),
         ("UPPER()", 1, "UPPER does not take 0 arguments"),
         ("UPPER(name, name)", 1, "UPPER does not take 2 arguments"),
         ("UPPER(price)", 7, "Argument 1 of UPPER must be STRING, not DOUBLE"),
@@ -84,7 +85,7 @@ def refused(text: str, compile_=compile_expression) -> SqlError:  # type: ignore
         ("JSON_VALUE(price, '$.a')", 12, "Argument 1 of JSON_VALUE must be STRING, not DOUBLE"),
         ("JSON_VALUE(name, '$.a' RETURNING DATE)", 1, "JSON_VALUE cannot return DATE"),
         ("JSON_STRING(dt)", 13, "A value of type DATE has no JSON form"),
-        ("JSON_OBJECT(name VALUE 1)", 13, "A key of JSON_OBJECT must be a literal text"),
+        ("JSON_OBJECT(name VALUE 1)", 13, "A key of JSON_OBJECT must be a literal string"),
         ("UPPER(DISTINCT name)", 7, "UPPER takes no DISTINCT"),
         ("MOD(1, 2, 3)", 1, "MOD takes two arguments"),
         ("ABS(NULL)", 1, "ABS of NULL alone has no type"),
@@ -94,19 +95,19 @@ def refused(text: str, compile_=compile_expression) -> SqlError:  # type: ignore
         ("ts + 1", 1, "There is no TIMESTAMP(3) + INT"),
         ("price % 2", 1, "% takes whole numbers or decimals"),
         ("-name", 1, "There is no minus of STRING"),
-        ("name || 1", 9, "|| joins texts, not INT"),
+        ("name || 1", 9, "|| joins strings, not INT"),
         ("name = 1", 1, "STRING with INT cannot be compared"),
         ("dt < ts", 1, "DATE with TIMESTAMP(3) cannot be compared"),
         ("r < r", 1, "Values of type ROW<`city` STRING, `zip` INT> have no order"),
         ("name IN ('a', 2)", 1, "STRING with INT cannot be compared"),
-        ("price BETWEEN 1 AND 'x'", 1, "DOUBLE with STRING cannot be compared"),
-        ("price LIKE 'a'", 1, "LIKE compares texts, not DOUBLE"),
+        ("flag BETWEEN 1 AND 2", 1, "BOOLEAN with INT cannot be compared"),
+        ("price LIKE 'a'", 1, "LIKE compares strings, not DOUBLE"),
         ("name LIKE 'a!b' ESCAPE '!'", 1, "In a LIKE pattern '!' must stand before %, _ or '!'"),
         ("name SIMILAR TO name", 1, "The pattern of SIMILAR TO must be a literal"),
         ("flag AND price", 10, "Each side of AND must be BOOLEAN, not DOUBLE"),
         ("NOT name", 5, "What follows NOT must be BOOLEAN, not STRING"),
         ("price IS TRUE", 1, "What is before IS TRUE must be BOOLEAN, not DOUBLE"),
-        ("price IS JSON", 1, "IS JSON asks about a text, not DOUBLE"),
+        ("price IS JSON", 1, "IS JSON asks about a string, not DOUBLE"),
         # choices
         ("CASE WHEN price THEN 1 END", 11, "A condition of CASE must be BOOLEAN, not DOUBLE"),
         ("CASE WHEN flag THEN 1 ELSE name END", 1, "The results of CASE have no common type: INT, STRING"),
@@ -143,10 +144,10 @@ def test_refused(expression: str, column: int, fact: str) -> None:
         ("nam || 'x'", "Did you mean 'name'?"),
         ("id = 1", "Write orders.id or users.id."),
         ("r.citty", "Did you mean 'city'?"),
-        ("name = 1", "CAST the text to a number, or write the number without quotes."),
+        ("name = 1", "CAST the string to a number, or write the number without quotes."),
         ("dt - dt", "TIMESTAMPDIFF(SECOND, a, b) gives the time between two values."),
         ("ts + 1", "Add an interval: INTERVAL '1' DAY."),
-        ("name + name", "Join texts with ||."),
+        ("name + name", "Join strings with ||."),
         ("name || users.id", "Write CAST(id AS STRING)."),
         ("UPPER(users.id)", "CAST(id AS STRING) converts it."),
         ("DATE_FORMAT(ts, 'YYYY')", "Write y (the week-based year Y is not supported)."),
@@ -195,9 +196,15 @@ def test_a_condition_is_boolean() -> None:
         ("SUM(NULL)", "SUM of NULL needs a type"),
         ("SUM(nope)", "Unknown column 'nope'"),
         ("SUM(price) FILTER (WHERE name)", "The condition of FILTER must be BOOLEAN, not STRING"),
-        ("SUM(price) OVER (PARTITION BY name)", "A function with OVER is not supported here"),
+        ("SUM(price) OVER (PARTITION BY name)", "WINDOW is not supported"),
         ("UPPER(name) FILTER (WHERE flag)", "UPPER is not an aggregate and takes no FILTER"),
-        ("STDDEV_POP(price) FILTER (WHERE flag)", "STDDEV_POP is not supported"),
+        ("PERCENT_RANK() FILTER (WHERE flag)", "PERCENT_RANK is not supported"),
+        ("STDDEV_POP(name)", "STDDEV_POP takes a number, not STRING"),
+        ("LISTAGG(price)", "LISTAGG takes a string, not DOUBLE"),
+        ("LISTAGG(name, name)", "The separator of LISTAGG must be a literal string"),
+        ("LAST_VALUE(name) RESPECT NULLS", "LAST_VALUE with RESPECT NULLS is not supported"),
+        ("JSON_OBJECTAGG(KEY flag VALUE name)", "A key of JSON_OBJECTAGG must be a string, not BOOLEAN"),
+        ("FIRST_VALUE(name, flag)", "FIRST_VALUE takes one argument"),
     ],
 )
 def test_refused_aggregate(expression: str, fact: str) -> None:

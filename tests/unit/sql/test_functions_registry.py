@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from headwater.sql.dialect import parse_expression
 from headwater.sql.expressions import Scope, compile_expression
 from headwater.sql.functions import REGISTRY
 from headwater.sql.functions.docs import functions_page
-from headwater.sql.functions.forms import FORMS
 from headwater.sql.functions.registry import Function
 from headwater.sql.functions.signatures import parse_signature
+from headwater.sql.functions.special_calls import SPECIAL_CALLS
+from headwater.sql.parser import parse_expression
 
 PAGE = Path(__file__).parents[3] / "docs" / "functions.md"
 FLINK = """
@@ -53,7 +53,7 @@ def test_signatures_are_declared_once() -> None:
 
 @pytest.mark.parametrize("name", FLINK.split())
 def test_flink_function_exists(name: str) -> None:
-    assert name in REGISTRY.functions or name in FORMS
+    assert name in REGISTRY.functions or name in SPECIAL_CALLS
 
 
 @pytest.mark.parametrize(

@@ -17,24 +17,24 @@ ROW = SqlType("ROW", fields=(Field("x", t.INT), Field("y", t.STRING)))
 @pytest.mark.parametrize(
     ("kind", "value", "data"),
     [
-        (t.STRING.as_nullable(False), "ann", b"\x06ann"),
+        (t.STRING.not_null(), "ann", b"\x06ann"),
         (t.STRING, "ann", b"\x02\x06ann"),
         (t.STRING, None, b"\x00"),
-        (t.BIGINT.as_nullable(False), 1, b"\x02"),
-        (t.BIGINT.as_nullable(False), -1, b"\x01"),
-        (t.BIGINT.as_nullable(False), 64, b"\x80\x01"),
-        (t.BIGINT.as_nullable(False), -(1 << 63), b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
-        (t.BOOLEAN.as_nullable(False), True, b"\x01"),
-        (t.DOUBLE.as_nullable(False), 1.5, b"\x00\x00\x00\x00\x00\x00\xf8\x3f"),
-        (t.FLOAT.as_nullable(False), 1.5, b"\x00\x00\xc0\x3f"),
-        (t.BYTES.as_nullable(False), "AAE=", b"\x04\x00\x01"),
-        (t.decimal(10, 2).as_nullable(False), "-1.28", b"\x04\xff\x80"),
-        (t.decimal(10, 2).as_nullable(False), "1.27", b"\x02\x7f"),
-        (t.timestamp(3).as_nullable(False), 1000, b"\xd0\x0f"),
+        (t.BIGINT.not_null(), 1, b"\x02"),
+        (t.BIGINT.not_null(), -1, b"\x01"),
+        (t.BIGINT.not_null(), 64, b"\x80\x01"),
+        (t.BIGINT.not_null(), -(1 << 63), b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
+        (t.BOOLEAN.not_null(), True, b"\x01"),
+        (t.DOUBLE.not_null(), 1.5, b"\x00\x00\x00\x00\x00\x00\xf8\x3f"),
+        (t.FLOAT.not_null(), 1.5, b"\x00\x00\xc0\x3f"),
+        (t.BYTES.not_null(), "AAE=", b"\x04\x00\x01"),
+        (t.decimal(10, 2).not_null(), "-1.28", b"\x04\xff\x80"),
+        (t.decimal(10, 2).not_null(), "1.27", b"\x02\x7f"),
+        (t.timestamp(3).not_null(), 1000, b"\xd0\x0f"),
         (SqlType("ARRAY", element=t.INT, nullable=False), [1, None], b"\x04\x02\x02\x00\x00"),
         (SqlType("ARRAY", element=t.INT, nullable=False), [], b"\x00"),
         (SqlType("MAP", key=t.STRING, element=t.INT, nullable=False), {"a": 1}, b"\x02\x02a\x02\x02\x00"),
-        (ROW.as_nullable(False), {"x": 1, "y": None}, b"\x02\x02\x00"),
+        (ROW.not_null(), {"x": 1, "y": None}, b"\x02\x02\x00"),
     ],
 )
 def test_bytes(kind: SqlType, value: Any, data: bytes) -> None:
@@ -52,7 +52,7 @@ def test_unknown_fields_and_missing_values_are_errors() -> None:
     with pytest.raises(ValueError, match="no field 'z', only f"):
         encode_record([FormatField("f", t.INT)], {"z": 1})
     with pytest.raises(ValueError, match="is null"):
-        encode_record([FormatField("f", t.INT.as_nullable(False))], {})
+        encode_record([FormatField("f", t.INT.not_null())], {})
 
 
 @pytest.mark.parametrize("data", [b"", b"\x04", b"\x02\x06an", b"\x02\x02a\x00"])

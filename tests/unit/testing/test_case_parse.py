@@ -10,10 +10,10 @@ from headwater.testing.case import (
     Block,
     Expect,
     ExpectError,
+    ExpectMode,
     ExpectPlan,
     ExpectTable,
     Message,
-    Mode,
     Produce,
     Restart,
     Sql,
@@ -75,12 +75,12 @@ def test_all_directives_are_read() -> None:
         (Message(b"c1", b'{"id":"c1"}', 1, 17, (("trace", b"abc"),), 18), Message(b"c2", None, line=20)),
         17,
     )
-    assert expect == Expect("totals", Mode.PER_KEY, (Message(b"ann", b"1", line=23),), Block(23, 24), 22)
+    assert expect == Expect("totals", ExpectMode.PER_KEY, (Message(b"ann", b"1", line=23),), Block(23, 24), 22)
     assert restart == Restart(True, 25)
     assert table == ExpectTable("totals", (("ann", "1"), ("bob", "null")), Block(28, 30), 27)
     assert error == ExpectError("run", ("it broke", "and how"), Block(32, 33), 31)
     assert clean == Restart(False, 34)
-    assert nothing == Expect("totals", Mode.EXACT, (), Block(37, 37), 36)
+    assert nothing == Expect("totals", ExpectMode.EXACT, (), Block(37, 37), 36)
     assert isinstance(sql, Sql)
 
 
@@ -123,7 +123,7 @@ def test_words_of_directives_may_begin_a_line_inside_a_statement() -> None:
         ("topic a\nexpect a\n", "expect needs a mode", 2, 8, 1),
         ("topic a\nexpect a finally\n", "'finally' is not a mode. Did you mean 'final'?", 2, 10, 7),
         ("sql\n\n", "There is no SQL here", 1, 1, 3),
-        ("sql x\n", "'x' is one word too many", 1, 5, 1),
+        ("sql x\n", "'x' cannot be read", 1, 5, 1),
         ("table x\n", "'table' needs SQL above it", 1, 1, 5),
         ("sql\nSHOW TABLES;\nerror\n", "error needs to know when", 3, 1, 5),
         ("sql\nSHOW TABLES;\nerror later contains x\n", "Errors come at create, insert, run, not 'later'", 3, 7, 5),

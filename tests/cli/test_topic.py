@@ -1,0 +1,116 @@
+"""`headwater topic` on a real broker: what is written is read again, by offset, by time, by table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conftest import Invoke
+from headwater.broker import Broker
+from headwater.testing.kafka import Kafka, Record
+
+DDL = """\
+CREATE TABLE users (id BIGINT, name STRING, age INT, PRIMARY KEY (id) NOT ENFORCED) WITH (
+  'connector' = 'upsert-kafka', 'topic' = '${users}', 'properties.bootstrap.servers' = '${kafka}',
+  'key.format' = 'raw', 'value.format' = 'avro', 'value.fields-include' = 'EXCEPT_KEY');
+CREATE TABLE screen (id BIGINT) WITH ('connector' = 'print');
+"""
+
+
+@pytest.fixture
+def topic(broker: Broker, unique_topic: Callable[[str], str]) -> str:
+    name = unique_topic("messages")
+    kafka = Kafka(broker.bootstrap_servers)
+    kafka.create({name: 2})
+    kafka.produce(
+        Record(name, f"k{n}".encode(), None if n == 3 else f"v{n}".encode(), n % 2, 1_700_000_000_000 + n * 60_000)
+        for n in range(6)
+    )
+    return name
+
+
+def read(invoke: Invoke, broker: Broker, *arguments: str) -> list[str]:
+    said = invoke("topic", "read", *arguments, "--broker", broker.bootstrap_servers)
+    assert said.code == 0, said.err
+    return said.out.splitlines()
+
+
+def test_what_is_read(invoke: Invoke, broker: Broker, topic: str) -> None:
+    everything = read(invoke, broker, topic)
+    assert len(everything) == 6
+    assert "1:1         2023-11-14 22:16:20  k3 => <tombstone>" in everything
+    assert [line[-8:] for line in read(invoke, broker, topic, "--tail", "2")] == ["k4 => v4", "k5 => v5"]
+    assert [line[:3] for line in read(invoke, broker, topic, "--partition", "1", "--from", "1")] == ["1:1", "1:2"]
+    assert [line[:3] for line in read(invoke, broker, topic, "--to", "1")] == ["0:0", "1:0"]
+    by_time = read(invoke, broker, topic, "--from", "2023-11-14T22:16:20Z", "--to", "2023-11-14 22:17:20")
+    assert [line[-14:] for line in by_time] == ["=> <tombstone>"]
+    assert read(invoke, broker, topic, "--from", "1 h") == []
+    (first,) = read(invoke, broker, topic, "--json", "--to", "1", "--partition", "0")
+    assert json.loads(first) == {
+        "partition": 0,
+        "offset": 0,
+        "timestamp": 1_700_000_000_000,
+        "key": "k0",
+        "value": "v0",
+    }
+
+
+def test_what_is_written_is_read_by_the_table(
+    invoke: Invoke, broker: Broker, unique_topic: Callable[[str], str], tmp_path: Path
+) -> None:
+    name = unique_topic("users")
+    (tmp_path / "headwater.toml").write_text(
+        f'[connection]\n"properties.bootstrap.servers" = "{broker.bootstrap_servers}"\n'
+        f'[variables]\nusers = "{name}"\nkafka = "{broker.bootstrap_servers}"\n',
+        encoding="utf-8",
+    )
+    (tmp_path / "tables.sql").write_text(DDL, encoding="utf-8")
+    assert invoke("topic", "create", name, "--compacted").out == f"Created {name}.\n"
+    by_table = ("users", "--ddl", "tables.sql")
+    said = invoke("topic", "write", *by_table, "--separator", ":", stdin='7:{"name": "ann", "age": 30}\n8:{}\n')
+    assert (said.code, said.err) == (0, f"Wrote 2 messages to {name}.\n")
+    invoke("topic", "write", *by_table, "--key", "8", "--tombstone", "--header", "why=gone")
+    lines = invoke("topic", "read", *by_table).out.splitlines()
+    assert [line.split("  ")[-1] for line in lines] == [
+        '7 => {"name": "ann", "age": 30}',
+        '8 => {"name": null, "age": null}',
+        "8 => <tombstone>",
+    ]
+    assert "x'0000000000000007' => " in invoke("topic", "read", name).out  # without the table, bytes
+    assert json.loads(invoke("topic", "read", name, "--json").out.splitlines()[-1])["headers"] == {"why": "gone"}
+    assert "7.5" in invoke("topic", "write", *by_table, "--key", "7.5", "{}").err
+    assert "cleanup.policy  compact" in invoke("topic", "describe", "users", "--ddl", "tables.sql").out
+    assert "has no topic" in invoke("topic", "read", "screen", "--ddl", "tables.sql").err
+
+
+def test_list_describe_and_delete(invoke: Invoke, broker: Broker, topic: str) -> None:
+    at = ("--broker", broker.bootstrap_servers)
+    listed = {line.split()[0]: line.split()[1:] for line in invoke("topic", "list", *at).out.splitlines()}
+    assert (listed["topic"], listed[topic]) == (["partitions", "messages"], ["2", "6"])
+    described = invoke("topic", "describe", topic, *at).out.splitlines()
+    assert described[1].split() == ["0", "1", "1", "of", "1", "in", "sync", "0", "3", "3"]
+    assert "needs --yes" in invoke("topic", "delete", topic, *at).err
+    assert invoke("topic", "delete", topic, "--yes", *at).out == f"Deleted {topic}.\n"
+    gone = invoke("topic", "read", topic, *at)
+    assert (gone.code, f"There is no topic '{topic}'." in gone.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("read", "t", "--from", "yesterday"), "is not a place in a topic"),
+        (("read", "t", "--partition", "9"), "has no partition 9"),
+        (("write", "t", "x", "--tombstone", "--key", "k"), "no value"),
+        (("write", "t", "x", "--separator", ":"), "There is no ':' in 'x'"),
+        (("write", "t", "x", "--partition", "9"), "has no partition 9"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    invoke: Invoke, broker: Broker, topic: str, arguments: tuple[str, ...], words: str
+) -> None:
+    given = [topic if word == "t" else word for word in arguments]
+    said = invoke("topic", *given, "--broker", broker.bootstrap_servers)
+    assert (said.code, words in said.err) == (1, True), said.err

@@ -1,0 +1,144 @@
+"""The page in a real Chromium: what it shows, that it stays up to date, on three widths, light and dark."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import Browser
+from page_lab import Clock, shop
+
+from headwater.control.monitor import Monitor
+from headwater.execution.job import Job
+from headwater.ui.server import PageServer
+
+# set to a directory to keep the pictures
+PICTURES = os.environ.get("HEADWATER_TEST_PICTURES", "")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    running = Browser(tmp_path_factory.mktemp("chromium"))
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def jobs() -> tuple[Monitor, list[Job]]:
+    return shop()
+
+
+@pytest.fixture
+def server(jobs: tuple[Monitor, list[Job]], browser: Browser) -> Iterator[PageServer]:
+    running = PageServer(jobs[0], 0)
+    yield running
+    browser.open("about:blank")  # a page without its server complains
+    running.close()
+
+
+def choose(browser: Browser, name: str) -> None:
+    browser.until("document.querySelectorAll('.job-card').length === 3")
+    browser.run(f"[...document.querySelectorAll('.job-card')].find((c) => c.innerText.startsWith('{name}')).click()")
+    browser.until(f"document.getElementById('job-name').textContent === '{name}'")
+    browser.until("document.querySelectorAll('.box').length > 2")
+
+
+def picture(browser: Browser, name: str, tmp_path: Path) -> bytes:
+    path = Path(PICTURES or tmp_path) / f"{name}.png"
+    browser.screenshot(path)
+    return path.read_bytes()
+
+
+FITS = "document.documentElement.scrollWidth <= window.innerWidth"
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1440, False), (820, True), (390, False)])
+def test_everything_is_there_at_every_width(
+    browser: Browser, server: PageServer, tmp_path: Path, width: int, dark: bool
+) -> None:
+    browser.complaints.clear()
+    browser.size(width, 900, dark=dark)
+    browser.open(server.address)
+    assert browser.run("location.search") == "", "the token is not in the address any more"
+    choose(browser, "totals")
+    browser.until("document.querySelectorAll('.chart .line').length >= 5")
+    text = browser.text()
+    shown = (
+        "Rows in",
+        "Lag",
+        "Latency",
+        "Throughput",
+        "Normalize",
+        "last row per (id)",
+        "Trying again in 4 s",
+        "twelve",
+    )
+    assert [words for words in shown if words not in text] == []
+    assert browser.run(FITS), "nothing sticks out at the side"
+    cut = "[...document.querySelectorAll('.box')].filter((box) => box.scrollHeight > box.clientHeight + 1).length"
+    assert browser.run(cut) == 0, "all of a box can be read"
+    theme = browser.run("document.documentElement.dataset.theme")
+    assert theme == ("dark" if dark else "light")
+    assert len(picture(browser, f"page-{width}", tmp_path)) > 20_000
+    assert browser.complaints == []
+
+
+def test_an_idle_job_and_a_failing_one(browser: Browser, server: PageServer, tmp_path: Path) -> None:
+    browser.complaints.clear()
+    browser.size(1440, 900)
+    browser.open(server.address)
+    choose(browser, "visits")
+    assert browser.run("document.getElementById('job-error').hidden")
+    picture(browser, "page-idle", tmp_path)
+    choose(browser, "everything")
+    assert "offset 88123" in browser.run("document.getElementById('job-error').textContent")
+    assert "<b>ann</b>" in browser.run("document.getElementById('job-error').textContent"), "text, never HTML"
+    assert browser.run("document.getElementById('stop').hidden")
+    assert browser.run("document.querySelectorAll('.box').length") >= 20
+    assert browser.run(FITS)
+    picture(browser, "page-failing", tmp_path)
+    assert browser.complaints == []
+
+
+def test_it_is_live_and_stops_a_job(browser: Browser, server: PageServer, jobs: tuple[Monitor, list[Job]]) -> None:
+    monitor, (busy, *_) = jobs
+    assert isinstance(monitor._clock, Clock)
+    browser.size(1440, 900)
+    browser.open(server.address)
+    choose(browser, "totals")
+    monitor._clock.now = time.time()
+    busy.report(batches=busy.reported.batches + 1, batch=9999, lag=4711, status="retrying", note="The broker is away.")
+    browser.until("document.body.innerText.includes('batch 9,999') && document.body.innerText.includes('4,711')")
+    browser.until("document.getElementById('job-note').textContent === 'The broker is away.'")
+    browser.run("document.getElementById('stop').click()")
+    assert not busy.stopping.is_set(), "one click is not enough"
+    browser.run("document.getElementById('stop').click()")
+    assert busy.stopping.wait(10)
+    busy.report(status="stopped", note="")
+    browser.until("document.getElementById('stop').hidden")
+    server.close()
+    browser.until("!document.getElementById('away').hidden")
+
+
+def test_a_moment_of_a_chart_can_be_read(browser: Browser, server: PageServer) -> None:
+    browser.size(1440, 900)
+    browser.open(server.address)
+    choose(browser, "totals")
+    browser.until("document.querySelectorAll('.chart .line').length >= 5")
+    browser.run(
+        "(() => { const chart = document.querySelector('.chart svg'), box = chart.getBoundingClientRect();"
+        "const where = {clientX: box.left + box.width / 2, clientY: box.top + 9};"
+        "chart.dispatchEvent(new PointerEvent('pointermove', where)) })()"
+    )
+    assert browser.run("document.querySelectorAll('.chart .cursor').length") == 1
+    assert browser.run("/\\d\\d:\\d\\d:\\d\\d/.test(document.querySelector('.chart .legend').textContent)")
+
+
+def test_without_the_token_there_is_nothing(browser: Browser, server: PageServer, tmp_path: Path) -> None:
+    fresh = Browser(tmp_path / "profile")
+    fresh.open(f"http://127.0.0.1:{server.port}/")
+    assert "Open the address" in fresh.text()
+    fresh.close()

@@ -1,0 +1,134 @@
+"""Interval joins and FOR SYSTEM_TIME AS OF as plans."""
+
+from __future__ import annotations
+
+import pytest
+
+from headwater.errors import SqlError, ValidationError
+from headwater.plan import nodes as n
+from headwater.session import Session
+
+KAFKA = "'properties.bootstrap.servers' = 'localhost:9092', 'scan.startup.mode' = 'earliest-offset'"
+TABLES = f"""
+CREATE TABLE orders (id INT, currency STRING, price INT, ts TIMESTAMP(3), p AS PROCTIME(),
+  WATERMARK FOR ts AS ts - INTERVAL '5' SECOND)
+WITH ('connector' = 'kafka', 'topic' = 'o', {KAFKA}, 'format' = 'json');
+CREATE TABLE shipments (oid INT, at_ TIMESTAMP(3), day_ TIMESTAMP(3), WATERMARK FOR at_ AS at_)
+WITH ('connector' = 'kafka', 'topic' = 's', {KAFKA}, 'format' = 'json');
+CREATE TABLE rates (currency STRING, kind INT, rate INT, since TIMESTAMP(3), WATERMARK FOR since AS since,
+  PRIMARY KEY (currency) NOT ENFORCED)
+WITH ('connector' = 'upsert-kafka', 'topic' = 'r', 'properties.bootstrap.servers' = 'localhost:9092',
+  'key.format' = 'raw', 'value.format' = 'json');
+CREATE TABLE timeless (currency STRING, rate INT, PRIMARY KEY (currency) NOT ENFORCED)
+WITH ('connector' = 'upsert-kafka', 'topic' = 't', 'properties.bootstrap.servers' = 'localhost:9092',
+  'key.format' = 'raw', 'value.format' = 'json');
+CREATE TABLE out_ (id INT, x INT) WITH ('connector' = 'print');
+"""
+
+
+def planned(query: str) -> n.Write:
+    (only,) = Session().check(f"{TABLES} INSERT INTO out_ {query}")
+    return only
+
+
+def joined(query: str) -> n.Node:
+    kinds = n.IntervalJoin | n.TemporalJoin | n.LookupJoin | n.Join
+    (found,) = [node for node in n.walk(planned(query)) if isinstance(node, kinds)]
+    return found
+
+
+SECOND = 1_000_000
+HOURS = 3600 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("condition", "low", "high"),
+    [
+        ("s.at_ BETWEEN o.ts AND o.ts + INTERVAL '4' HOUR", 0, 4 * HOURS),
+        ("o.ts BETWEEN s.at_ - INTERVAL '4' HOUR AND s.at_", 0, 4 * HOURS),
+        ("o.ts >= s.at_ - INTERVAL '1' HOUR AND o.ts < s.at_ + INTERVAL '5' SECOND", 1 - 5 * SECOND, HOURS),
+        ("s.at_ > o.ts AND o.ts + INTERVAL '1' SECOND > s.at_ AND s.at_ < o.ts + INTERVAL '1' DAY", 1, SECOND - 1),
+        ("s.at_ = o.ts", 0, 0),
+    ],
+)
+def test_conditions_on_times_make_an_interval(condition: str, low: int, high: int) -> None:
+    node = joined(f"SELECT o.id, o.price FROM orders o JOIN shipments s ON o.id = s.oid AND {condition}")
+    assert isinstance(node, n.IntervalJoin)
+    assert (node.left_time, node.right_time, node.low, node.high) == ("ts", "at_", low, high)
+    assert (node.left_keys, node.right_keys, node.condition) == (("id",), ("oid",), None)
+
+
+@pytest.mark.parametrize("kind", ["LEFT", "RIGHT", "FULL"])
+def test_outer_interval_joins(kind: str) -> None:
+    on = "o.id = s.oid AND s.at_ BETWEEN o.ts AND o.ts + INTERVAL '4' HOUR AND o.price > s.oid"
+    node = joined(f"SELECT o.id, o.price FROM orders o {kind} JOIN shipments s ON {on}")
+    assert isinstance(node, n.IntervalJoin)
+    assert node.kind == kind.lower()
+    assert node.condition == n.Comparison(">", "price", "oid")
+    assert node.mode is n.Mode.APPEND
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT o.id, o.price FROM orders o JOIN shipments s ON o.id = s.oid AND s.at_ > o.ts",
+        "SELECT o.id, o.price FROM orders o JOIN shipments s ON o.id = s.oid AND s.day_ BETWEEN o.ts AND o.ts",
+        "SELECT 1, 2 FROM orders o JOIN (SELECT DISTINCT oid, at_ FROM shipments) s ON id = oid AND ts = at_",
+    ],
+    ids=["one end", "no time attribute", "updates"],
+)
+def test_other_joins_are_regular(query: str) -> None:
+    assert isinstance(joined(query), n.Join)
+
+
+def test_conditions_in_where_count() -> None:
+    query = "SELECT o.id, 1 FROM orders o, shipments s WHERE o.id = s.oid AND o.ts BETWEEN s.at_ AND s.at_"
+    assert isinstance(joined(query), n.IntervalJoin)
+
+
+def test_versions_of_a_table() -> None:
+    query = "SELECT o.id, r.rate FROM orders o {} JOIN rates FOR SYSTEM_TIME AS OF o.{} AS r ON {}"
+    node = joined(query.format("LEFT", "ts", "r.currency = o.currency AND r.kind = o.id AND r.rate > 3"))
+    assert isinstance(node, n.TemporalJoin)
+    assert (node.kind, node.left_time, node.right_time) == ("left", "ts", "since")
+    assert (node.left_keys, node.right_keys) == (("currency",), ("currency0",))
+    assert isinstance(node.condition, n.Logic)
+    assert node.left.mode is n.Mode.APPEND
+    assert node.right.mode is n.Mode.UPSERT
+    (scan,) = [one for one in n.walk(node.right) if isinstance(one, n.Scan)]
+    assert scan.placed, "every version is read"
+    node = joined(query.format("", "p", "r.currency = o.currency"))
+    assert isinstance(node, n.LookupJoin)
+
+
+def test_what_the_left_is_filtered_by_is_filtered_below() -> None:
+    tail = "WHERE o.price > 3 AND r.rate > 1"
+    write = planned(
+        "SELECT o.id, r.rate FROM orders o JOIN rates FOR SYSTEM_TIME AS OF o.ts AS r ON r.currency = o.currency "
+        + tail
+    )
+    names = [type(node).__name__ for node in reversed(n.walk(write))]
+    assert names.index("Filter") < names.index("TemporalJoin"), "a version that fails is not replaced by an older one"
+    assert names.count("Filter") == 2
+
+
+@pytest.mark.parametrize(
+    ("join", "texts"),
+    [
+        ("JOIN rates FOR SYSTEM_TIME AS OF o.ts AS r ON r.kind = o.id", ["an equality with the primary key"]),
+        ("RIGHT JOIN rates FOR SYSTEM_TIME AS OF o.ts AS r ON r.currency = o.currency", ["not supported in a RIGHT"]),
+        ("JOIN timeless FOR SYSTEM_TIME AS OF o.ts AS r ON r.currency = o.currency", ["no event time"]),
+        ("JOIN rates FOR SYSTEM_TIME AS OF o.price AS r ON r.currency = o.currency", ["is not a time attribute"]),
+    ],
+)
+def test_refusals(join: str, texts: list[str]) -> None:
+    with pytest.raises(SqlError) as caught:
+        planned(f"SELECT o.id, 1 FROM orders o {join}")
+    for text in texts:
+        assert text in str(caught.value)
+
+
+def test_rows_of_the_left_are_inserts() -> None:
+    query = "SELECT 1, r.rate FROM (SELECT currency, COUNT(*) AS n, PROCTIME() AS p FROM orders GROUP BY currency) o "
+    with pytest.raises(ValidationError, match="doesn't support consuming update and delete changes"):
+        planned(f"{query} JOIN rates FOR SYSTEM_TIME AS OF o.p AS r ON r.currency = o.currency")

@@ -1,0 +1,33 @@
+"""What the parser reads and no plan can be made of yet: each construct is refused by its name, at its position."""
+
+from __future__ import annotations
+
+import pytest
+from plan_tables import plan
+
+from headwater.errors import SqlError
+
+
+@pytest.mark.parametrize(
+    ("query", "what", "at"),
+    [
+        ("SELECT x, 1 FROM LATERAL TABLE(f(1)) AS u (x)", "LATERAL", "LATERAL"),
+        ("SELECT x, 1 FROM TABLE(f(1)) AS u (x)", "The table function F", "TABLE"),
+        ("SELECT who, n FROM ups FOR SYSTEM_TIME AS OF PROCTIME()", "FOR SYSTEM_TIME AS OF", "ups"),
+        ("SELECT /*+ STATE_TTL('log_' = '1d') */ who, n FROM log_", "Hints of a query", "/*+"),
+        ("SELECT who, LAST_VALUE(n RESPECT NULLS) FROM log_", "LAST_VALUE", "LAST_VALUE"),
+        ("SELECT who, LISTAGG(who) WITHIN GROUP (ORDER BY n) FROM log_", "WITHIN GROUP", "WITHIN"),
+        ("SELECT who, LOWER(who) IGNORE NULLS FROM log_", "IGNORE NULLS", "LOWER"),
+        ("SELECT who, n FROM log_ WHERE id > 1 OR n IN (SELECT n FROM ups)", "A query in IN", "n IN"),
+        ("SELECT who, n FROM log_ WHERE EXISTS (SELECT 1) IS TRUE", "EXISTS", "EXISTS"),
+        ("SELECT who, n FROM log_ WHERE n > ALL (SELECT n FROM ups)", "A comparison with ANY or ALL", "ALL"),
+    ],
+)
+def test_it_is_refused_by_name(query: str, what: str, at: str) -> None:
+    text = f"INSERT INTO plain {query}"
+    with pytest.raises(SqlError) as caught:
+        plan(text)
+    assert caught.value.fact.startswith(f"{what} ")
+    assert "not supported" in caught.value.fact
+    assert caught.value.position is not None
+    assert caught.value.position.column == text.index(at) + 1
