@@ -8,7 +8,12 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench bench-formats docs clean
+.PHONY: help setup demo test test-long check bench bench-formats bench-delivery bench-state soak docs clean
+
+# two processes: each has a broker and a Spark of its own, and both together need some 4 GB of memory
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+# 'make soak MINUTES=60'
+MINUTES ?= 30
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -30,33 +35,63 @@ $(VENV)/.package: pyproject.toml $(VENV)/.packages
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.jars: src/headwater/runtime/jars.sha256 $(VENV)/.package
+$(VENV)/.jars: src/headwater/install/jars.sha256 $(VENV)/.package
 	$(BIN)/headwater fetch
 	@touch $@
 
 demo: setup ## a broker, a script and live results, in one go
 	$(BIN)/headwater demo
 
-test: setup ## all tests, against a real broker
-	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+test: setup ## all tests but the long ones, against a real broker; less than twenty minutes on 2 cores
+	$(PYTEST) -m "not long"
 
-check: $(VENV)/.package ## ruff, mypy and the walls between the rooms
+test-long: setup ## the long tests: many kills, outages, object storage, more replays of the case files
+	$(PYTEST) -m long
+
+check: $(VENV)/.package ## ruff, mypy and the import directions between packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --quiet tests/unit/test_imports.py
 
-bench: setup ## Headwater and Flink side by side; takes a quarter of an hour
+bench: setup ## throughput and latency beside Flink on the same topics; about half an hour
 	$(BIN)/headwater fetch --bench
 	$(BIN)/python benchmarks/run.py
 
-bench-formats: setup ## every format beside Flink's of the same name; takes some minutes
+bench-formats: setup ## encoding and decoding of every format beside Flink's; about ten minutes
 	$(BIN)/headwater fetch --bench
 	$(BIN)/python benchmarks/formats.py
 
+bench-delivery: setup ## throughput of exactly-once beside at-least-once; a few minutes
+	$(BIN)/python benchmarks/delivery.py
+
+bench-state: setup ## a state of 100 million pairs in a process of 1 GiB; a few minutes
+	$(BIN)/python benchmarks/state_size.py
+
+soak: setup ## three jobs for 30 minutes (MINUTES=60: for longer) with faults: memory, threads, files, results
+	$(BIN)/python benchmarks/soak.py --minutes $(MINUTES)
+
 docs: $(VENV)/.package ## rewrite the generated option tables
-	$(BIN)/python -m headwater.options.docs
+	$(BIN)/python -m headwater.reference.docs
 
 clean: ## remove what the other targets made here; the jars in HEADWATER_HOME stay
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse metastore_db derby.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# MkDocs has a venv of its own, so that 'make setup' stays as light as it is
+DOCS := build/docs-venv
+
+.PHONY: docs-site
+docs-site: $(DOCS)/.packages ## the documentation as a web site, in build/site; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet --site-dir build/site
+	@echo "Open build/site/index.html, or serve it: $(DOCS)/bin/mkdocs serve"
+
+.PHONY: docs-picture
+docs-picture: setup $(DOCS)/.packages ## record the demo and the shell for the documentation: docs/images/*.svg; do it on a quiet machine
+	$(DOCS)/bin/python docs/images/record_demo.py -- $(BIN)/headwater demo --seconds 20
+	HEADWATER_PICTURES=docs/images $(BIN)/python -m pytest -q tests/cli/test_shell.py -k session
+
+$(DOCS)/.packages: requirements-docs.lock $(VENV)/.python
+	$(BIN)/python -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements-docs.lock
+	@touch $@

@@ -1,115 +1,140 @@
-"""What exactly-once costs: the same rows from topic to topic with each delivery guarantee, on one broker and one Spark.
+"""What exactly-once costs: the same jobs with each delivery guarantee, on one broker and one Spark.
 
-    python benchmarks/delivery.py [ROWS] [RUNS]
+`make bench-delivery` does this:
 
-Runs alternate, so that a machine that is busy for a while is busy for both. A run is timed from the start of the job to
-its end; rows are counted by a reader that takes only what is committed. The ratio is that of the best runs.
+1. Start the embedded broker and Spark, and fill a topic with payments.
+2. For each job, from topic to topic and into an upsert topic: run it once with each guarantee to warm up, then in turn,
+   so that a machine that is busy for a while is busy for both. A run is timed from the start of the job to its end.
+3. Every result is compared with the recount of the input, by a reader that takes only what is committed.
+4. Print the ratio of the medians, and write DELIVERY.md.
 """
 
 from __future__ import annotations
 
+import argparse
+import shutil
 import sys
 import tempfile
 import time
-import uuid
+from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
+from statistics import median
 
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from generate import expected, fill
+from outputs import create_topic, drop_topic, read_outcome
+from report import against_goal, seconds, table, versions
+from workloads import WORKLOADS, Place, Workload
 
-from headwater import Session
+import headwater
 from headwater.broker import Broker
-from headwater.testing.kafka import Kafka
 
-PARTITIONS = 4
+ROWS = 2_000_000
+GOAL = 0.9  # of the throughput of exactly-once divided by that of at-least-once
 GUARANTEES = ("at-least-once", "exactly-once")
-SCRIPT = """
-SET 'pipeline.name' = '${sink}';
-CREATE TABLE IF NOT EXISTS payments (payment_id BIGINT, account STRING, amount BIGINT, paid_at TIMESTAMP(3)) WITH (
-  'connector' = 'kafka', 'topic' = 'payments', 'properties.bootstrap.servers' = '${kafka}', 'format' = 'json',
-  'scan.startup.mode' = 'earliest-offset', 'scan.bounded.mode' = 'latest-offset'
-);
-CREATE TABLE sink (account STRING, payment_id BIGINT, amount BIGINT, paid_at TIMESTAMP(3)) WITH (
-  'connector' = 'kafka', 'topic' = '${sink}', 'properties.bootstrap.servers' = '${kafka}', 'format' = 'json',
-  'key.format' = 'raw', 'key.fields' = 'account', 'sink.delivery-guarantee' = '${guarantee}'
-);
-INSERT INTO sink SELECT account, payment_id, amount * 2, paid_at FROM payments WHERE amount >= 0;
-"""
+JOBS = {"copy": "topic → topic, with a WHERE and expressions", "totals": "topic → COUNT, SUM by key → upsert topic"}
+PAGE = Path(__file__).with_name("DELIVERY.md")
+
+Found = Mapping[str, Mapping[str, list[float]]]
+"""Job → guarantee → seconds of each timed run."""
 
 
-def main(rows: int, runs: int) -> None:
-    place = Path(tempfile.mkdtemp(prefix="headwater-bench-"))
-    with Broker.start(place / "broker", port=0, die_with_parent=True) as broker:
-        kafka = Kafka(broker.bootstrap_servers)
-        kafka.create({"payments": PARTITIONS})
-        _fill(broker.bootstrap_servers, rows)
-        seconds: dict[str, list[float]] = {guarantee: [] for guarantee in GUARANTEES}
-        with Session(str(place / "checkpoints"), master="local[2]") as session:
-            for number in range(runs + 1):
-                for guarantee in GUARANTEES:
-                    took = _run(session, kafka, guarantee, rows)
-                    if number:  # the first one warms up
-                        seconds[guarantee].append(took)
-        kafka.close()
-    for guarantee in GUARANTEES:
-        shown = ", ".join(f"{took:.2f}" for took in seconds[guarantee])
-        print(f"{guarantee:14} {rows / min(seconds[guarantee]):>10,.0f} rows/s   ({shown} s)")
-    print(f"exactly-once / at-least-once: {min(seconds[GUARANTEES[0]]) / min(seconds[GUARANTEES[1]]):.2f}")
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    directory = Path(tempfile.mkdtemp(prefix="headwater-bench-"))
+    try:
+        with Broker.start(directory / "broker", port=0, die_with_parent=True) as broker:  # 1
+            bench = Bench(broker.bootstrap_servers, directory / "checkpoints", options.rows)
+            found = {name: bench.compare(WORKLOADS[name], options.runs) for name in options.only}
+            bench.close()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    page = _render(found, options.rows, options.runs)  # 4
+    print(f"\n{page}")
+    if options.only == list(JOBS) and options.rows >= ROWS:
+        PAGE.write_text(page, encoding="utf-8")
+    return 0
 
 
-def _run(session: Session, kafka: Kafka, guarantee: str, rows: int) -> float:
-    sink = f"{guarantee}-{uuid.uuid4().hex[:8]}"
-    kafka.create({sink: PARTITIONS})
-    session.variables = {"kafka": kafka.bootstrap_servers, "sink": sink, "guarantee": guarantee}
-    begin = time.monotonic()
-    session.sql(SCRIPT)
-    session.wait()
-    took = time.monotonic() - begin
-    session.sql("DROP TABLE sink;")
-    found = _committed(kafka.bootstrap_servers, sink)
-    if found != rows:
-        raise RuntimeError(f"{guarantee}: {rows} rows were read and {found} were written.")
-    kafka.delete([sink])
-    return took
-
-
-def _fill(servers: str, rows: int) -> None:
-    producer = Producer({"bootstrap.servers": servers, "linger.ms": 20, "queue.buffering.max.messages": 2_000_000})
-    text = b'{"payment_id":%d,"account":"a%d","amount":%d,"paid_at":"2024-01-01 00:00:00"}'
-    for number in range(rows):
-        while True:
-            try:
-                producer.produce(
-                    "payments", text % (number, number % 1000, number % 100), partition=number % PARTITIONS
-                )
-                break
-            except BufferError:
-                producer.poll(0.1)
-    if producer.flush(120):
-        raise RuntimeError("The broker did not take all rows.")
-
-
-def _committed(servers: str, topic: str) -> int:
-    consumer = Consumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": "delivery",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-            "enable.auto.commit": False,
-        }
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description="Throughput of exactly-once beside at-least-once.",
+        epilog="DELIVERY.md is written by a run of both jobs with at least the default number of rows.",
     )
-    consumer.assign([TopicPartition(topic, p, 0) for p in range(PARTITIONS)])
-    count, ended = 0, 0
-    while ended < PARTITIONS:
-        for message in consumer.consume(10_000, timeout=1.0):
-            problem = message.error()
-            if problem is None:
-                count += 1
-            elif problem.code() == KafkaError._PARTITION_EOF:
-                ended += 1
-    consumer.close()
-    return count
+    parser.add_argument("--rows", type=int, default=ROWS, help=f"messages per topic (default: {ROWS:,})")
+    parser.add_argument("--runs", type=int, default=5, help="timed runs with each guarantee (default: 5)")
+    parser.add_argument("--only", nargs="+", choices=list(JOBS), default=list(JOBS), help="one job, not both")
+    return parser
+
+
+class Bench:
+    """One broker, one Spark, and a topic of payments."""
+
+    def __init__(self, servers: str, checkpoints: Path, rows: int) -> None:
+        self._servers = servers
+        self._checkpoints = checkpoints
+        self._rows = rows
+        self._numbers = count()
+        self._home = headwater.connect(master="local[2]", conf={"spark.driver.memory": "4g"})
+        create_topic(servers, "payments")
+        fill(servers, "payments", "totals", rows)
+
+    def compare(self, workload: Workload, runs: int) -> dict[str, list[float]]:
+        right = expected(workload.name, self._rows)
+        found: dict[str, list[float]] = {guarantee: [] for guarantee in GUARANTEES}
+        for number in range(runs + 1):
+            for guarantee in GUARANTEES if number % 2 else GUARANTEES[::-1]:  # 2
+                topic = f"results-{next(self._numbers)}"
+                took = self._timed(workload, guarantee, topic)
+                if read_outcome(self._servers, topic, workload.result).table != right:  # 3
+                    raise RuntimeError(f"{workload.name}, {guarantee}: the result is not the recount of the input.")
+                drop_topic(self._servers, topic)
+                print(
+                    f"  {workload.name:<8} {guarantee:<14} {took:6.2f} s{'' if number else '  (warm-up)'}", flush=True
+                )
+                if number:
+                    found[guarantee].append(took)
+        return found
+
+    def close(self) -> None:
+        self._home.close()
+
+    def _timed(self, workload: Workload, guarantee: str, topic: str) -> float:
+        create_topic(self._servers, topic)
+        source, sink, insert = workload.statements(Place(self._servers, "payments", topic), bounded=True)
+        sink = sink.removesuffix(")") + f", 'sink.delivery-guarantee' = '{guarantee}')"
+        began = time.perf_counter()
+        with headwater.connect(self._home.spark, checkpoint=str(self._checkpoints / topic)) as session:
+            session.sql(f"{source};\n{sink};\n{insert};")
+            session.wait()
+            return time.perf_counter() - began
+
+
+def _render(found: Found, rows: int, runs: int) -> str:
+    lines = []
+    for name, guarantees in found.items():
+        middle = {guarantee: median(times) for guarantee, times in guarantees.items()}
+        ratio = round(middle["at-least-once"] / middle["exactly-once"], 2)
+        speeds = [f"{rows / middle[guarantee]:,.0f}" for guarantee in GUARANTEES]
+        lines.append((JOBS[name], *speeds, f"**{ratio:.2f}**", against_goal(ratio >= GOAL, f"≥ {GOAL}")))
+    timed = [(JOBS[name], *(seconds(times) for times in guarantees.values())) for name, guarantees in found.items()]
+    header = ("job", "at-least-once, rows/s", "exactly-once, rows/s", "exactly-once / at-least-once", "goal")
+    parts = [
+        "# Exactly-once beside at-least-once",
+        _INTRODUCTION.format(rows=rows, runs=runs),
+        table(header, lines),
+        "All timed runs, in seconds:",
+        table(("job", *GUARANTEES), timed),
+        "`make bench-delivery` does it all again.",
+        versions(),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+_INTRODUCTION = """\
+{rows:,} rows; timed runs with each guarantee in turn: {runs}, after one warm-up run; medians. A reader that takes only
+what is committed found the recount of the input in every run. Both jobs are those of [RESULTS.md](RESULTS.md)."""
 
 
 if __name__ == "__main__":
-    main(*(int(argument) for argument in [*sys.argv[1:], "1000000", "3"][:2]))
+    sys.exit(main())

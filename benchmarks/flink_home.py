@@ -12,8 +12,8 @@ import venv
 from pathlib import Path
 
 from headwater.errors import SetupError
-from headwater.runtime.home import exclusive, headwater_home, writable_directory
-from headwater.runtime.jars import bench_jars
+from headwater.install.home import exclusive, headwater_home, writable_directory
+from headwater.install.jars import bench_jars
 
 __all__ = ["FLINK_VERSION", "flink_environment", "flink_python"]
 

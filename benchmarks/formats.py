@@ -16,13 +16,14 @@ from itertools import count
 from pathlib import Path
 from statistics import median
 
+from engines import EngineProcess
 from generate import fill
+from harness import Engines, in_turn, with_engines
 from outputs import create_topic, drop_topic, fingerprint
-from report import Measured, ratio, table, versions
-from side import Side
-from stage import Sides, in_turn, staged
+from report import Measured, against_goal, flink_version, ratio, table, versions
 
 ROWS = 2_000_000
+GOAL = 1.0  # of Flink's time divided by ours, for every line
 FORMATS = ("json", "csv", "avro", "debezium-json")
 PAGE = Path(__file__).with_name("FORMATS.md")
 INPUT = "payments"
@@ -39,11 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=3, help="timed runs of each engine (default: 3)")
     parser.add_argument("--only", nargs="+", choices=FORMATS, default=list(FORMATS), help="some of the formats")
     options = parser.parse_args(arguments)
-    return staged(lambda servers, sides: _play(options, servers, sides))
+    return with_engines(lambda servers, engines: _measure(options, servers, engines))
 
 
-def _play(options: argparse.Namespace, servers: str, sides: Sides) -> None:
-    bench = Bench(servers, sides, options.rows, options.runs)  # 1
+def _measure(options: argparse.Namespace, servers: str, engines: Engines) -> None:
+    bench = Bench(servers, engines, options.rows, options.runs)  # 1
     found: dict[str, Measured] = {}
     for name in options.only:
         found[f"{name}, encode"] = bench.encode(name)  # 2
@@ -58,9 +59,9 @@ def _play(options: argparse.Namespace, servers: str, sides: Sides) -> None:
 class Bench:
     """A topic of JSON, and one of each format that was written."""
 
-    def __init__(self, servers: str, sides: Sides, rows: int, runs: int) -> None:
+    def __init__(self, servers: str, engines: Engines, rows: int, runs: int) -> None:
         self._servers = servers
-        self._sides = sides
+        self._engines = engines
         self._rows = rows
         self._runs = runs
         create_topic(servers, INPUT)
@@ -72,37 +73,37 @@ class Bench:
     def encode(self, name: str) -> Measured:
         """JSON → the format. What Flink wrote last stays, to be decoded."""
         print(f"{name}, encode", flush=True)
-        return in_turn(self._sides, self._runs, lambda side: self._encoded(name, side))
+        return in_turn(self._engines, self._runs, lambda engine: self._encoded(name, engine))
 
     def decode(self, name: str) -> Measured:
         print(f"{name}, decode", flush=True)
         job = self._reading(name, self._topics[name, "flink"], {})
-        return in_turn(self._sides, self._runs, lambda side: side.run(job))
+        return in_turn(self._engines, self._runs, lambda engine: engine.run(job))
 
     def dead_letters(self) -> Mapping[str, list[float]]:
-        """Seconds of our side alone, without and with a topic for bad messages."""
+        """Seconds of Headwater alone, without and with a topic for bad messages."""
         print("json, decode, without and with 'dead-letter'", flush=True)
         create_topic(self._servers, DEAD_LETTERS["scan.dead-letter.topic"])
         found: dict[str, list[float]] = {"plain": [], "dead-letter": []}
         for number in range(self._runs + 1):
             for mode, options in (("plain", {}), ("dead-letter", DEAD_LETTERS)):
-                seconds = self._sides[0].run(self._reading("json", INPUT, options))
+                seconds = self._engines[0].run(self._reading("json", INPUT, options))
                 print(f"  {mode:<12} {seconds:6.2f} s{'' if number else '  (warm-up)'}", flush=True)
                 if number:
                     found[mode].append(seconds)
         return found
 
-    def _encoded(self, name: str, side: Side) -> float:
-        """Write the topic anew, and compare it with the input or with what was written first."""
-        topic = f"{name}-{side.name}-{next(self._numbers)}"
+    def _encoded(self, name: str, engine: EngineProcess) -> float:
+        """Write a new topic, and compare it with the input or with what was written first."""
+        topic = f"{name}-{engine.name}-{next(self._numbers)}"
         create_topic(self._servers, topic)
         target = f"CREATE TABLE copied {_COLUMNS} {self._options(topic, name, {})}"
-        seconds = side.run([self._source("json", INPUT, {}), target, "INSERT INTO copied SELECT * FROM payments"])
+        seconds = engine.run([self._source("json", INPUT, {}), target, "INSERT INTO copied SELECT * FROM payments"])
         written = fingerprint(self._servers, topic)
         expected = self._written.setdefault(name, written)
         if written != expected or written[0] != self._rows:
-            raise RuntimeError(f"{side.name} wrote {written[0]:,} messages as {name}, and other ones than expected.")
-        previous, self._topics[name, side.name] = self._topics.get((name, side.name)), topic
+            raise RuntimeError(f"{engine.name} wrote {written[0]:,} messages as {name}, and other ones than expected.")
+        previous, self._topics[name, engine.name] = self._topics.get((name, engine.name)), topic
         if previous is not None:
             drop_topic(self._servers, previous)
         return seconds
@@ -126,23 +127,32 @@ def _render(options: argparse.Namespace, found: Mapping[str, Measured], dead_let
     def speed(times: list[float]) -> str:
         return f"{options.rows / median(times):,.0f}"
 
-    rows = [(what, speed(m.headwater), speed(m.flink), f"**{ratio(m):.2f}**") for what, m in found.items()]
+    rows = [
+        (
+            what,
+            speed(m.headwater),
+            speed(m.flink),
+            f"**{ratio(m):.2f}**",
+            against_goal(round(ratio(m), 2) >= GOAL, f"≥ {GOAL}"),
+        )
+        for what, m in found.items()
+    ]
     cost = median(dead_letters["dead-letter"]) / median(dead_letters["plain"])
     modes = [(mode, speed(times)) for mode, times in dead_letters.items()]
     parts = [
         "# Formats beside Flink's",
         _INTRODUCTION.format(rows=options.rows, runs=options.runs),
-        table(("format", "Headwater, rows/s", "Flink, rows/s", "Flink's time / Headwater's"), rows),
+        table(("format", "Headwater, rows/s", "Flink, rows/s", "Flink's time / Headwater's", "goal"), rows),
         _DEAD_LETTERS.format(cost=cost),
         table(("'scan.bad-records'", "rows/s"), modes),
         _METHOD,
-        versions(),
+        versions(flink_version()),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 _INTRODUCTION = """\
-{rows:,} rows; {runs} timed runs of each engine in turn, after two warm-up runs; medians. Both engines wrote the same
+{rows:,} rows; timed runs of each engine in turn: {runs}, after two warm-up runs; medians. Both engines wrote the same
 messages in every run, byte for byte."""
 
 _DEAD_LETTERS = """\

@@ -1,7 +1,7 @@
 """The input topics: generated from a seed, two partitions side by side, and the exact result of each workload.
 
-A topic is made of columns of numbers. The messages are those columns as JSON; the expected table is computed from the
-columns directly, by numpy, and shares nothing with the engines that are measured.
+A topic is made of columns of numbers. The messages are those columns as JSON; the expected result is computed from the
+columns directly and shares nothing with the engines that are measured.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from confluent_kafka import Producer
 
-__all__ = ["GENERATORS", "PARTITIONS", "Table", "expected", "fill"]
+__all__ = ["GENERATORS", "GROUPS", "PARTITIONS", "Table", "expected", "fill", "log_table"]
 
 PARTITIONS = 2
 GROUPS = 1_000
@@ -25,7 +25,8 @@ QUEUED = 200_000
 
 Columns = dict[str, npt.NDArray[np.int64]]
 Message = tuple[bytes | None, bytes | None]
-Table = dict[str, tuple[int, int]]
+Table = dict[str, tuple[int, ...]]
+"""Key → numbers. A log is a table of one row, see `log_table`."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,16 @@ def expected(workload: str, rows: int) -> Table:
     generator = GENERATORS[workload]
     parts = [generator.columns(rows, p) for p in range(PARTITIONS)]
     return generator.table({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+
+
+def log_table(values: Iterable[bytes | None]) -> Table:
+    """How many messages a log has, and a number that comes from all of them, in whatever order they are. Equal only for
+    equal messages, and only in this process."""
+    messages = total = 0
+    for value in values:
+        messages += 1
+        total += hash(value)
+    return {"all messages": (messages, total % 2**64)}
 
 
 def _fill_partition(servers: str, topic: str, workload: str, rows: int, partition: int) -> None:
@@ -101,6 +112,17 @@ def _payments_table(columns: Columns) -> Table:
     return _by_group("a", columns["account"], np.ones_like(columns["amount"]), columns["amount"])
 
 
+def _copied_payments(columns: Columns) -> Table:
+    """What the job `copy` writes, as both engines write JSON."""
+    kept = (columns["amount"] >= 1_000) & (columns["account"] != 0)
+    text = b'{"payment_id":%d,"account":"A%d","cents":%d,"kind":"%s","paid_at":"2024-01-01 00:00:%02d"}'
+    rows = _rows({name: values[kept] for name, values in columns.items()}, "id", "account", "amount")
+    return log_table(
+        text % (id_, account, amount * 100 + 1, b"large" if amount >= 5_000 else b"small", id_ % 60)
+        for id_, account, amount in rows
+    )
+
+
 def _pageviews(rows: int, partition: int) -> Columns:
     """A user for every four views, each view from any region: nearly every view brings its region a new user."""
     random, count = _random(2, partition), rows // PARTITIONS
@@ -123,6 +145,11 @@ def _pageviews_table(columns: Columns) -> Table:
     views = np.bincount(columns["region"], minlength=GROUPS)
     visitors = np.bincount(np.unique(columns["region"] * users + columns["user"]) // users, minlength=GROUPS)
     return {f"r{i}": (int(views[i]), int(visitors[i])) for i in range(GROUPS) if views[i]}
+
+
+def _filtered_pageviews_table(columns: Columns) -> Table:
+    kept = (columns["page"] < 900) & (columns["region"] != 0)
+    return _pageviews_table({name: values[kept] for name, values in columns.items()})
 
 
 def _accounts(rows: int, partition: int) -> Columns:
@@ -166,5 +193,7 @@ def _by_group(prefix: str, group: npt.NDArray[np.int64], *amounts: npt.NDArray[n
 GENERATORS = {
     "totals": Generator(_payments, _payment_messages, _payments_table),
     "pageviews": Generator(_pageviews, _pageview_messages, _pageviews_table),
+    "pageviews-where": Generator(_pageviews, _pageview_messages, _filtered_pageviews_table),
+    "copy": Generator(_payments, _payment_messages, _copied_payments),
     "regions": Generator(_accounts, _account_messages, _accounts_table),
 }

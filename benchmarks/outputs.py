@@ -7,16 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
-from generate import PARTITIONS, Table
+from confluent_kafka.admin import AdminClient, NewTopic
+from generate import PARTITIONS, Table, log_table
 
 __all__ = ["Outcome", "create_topic", "drop_topic", "fingerprint", "read_outcome"]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The last value of every key, and how many messages it took to get there."""
+    """The last value of every key (for a log, see `log_table`), and how many messages it took to get there."""
 
     table: Table
     messages: int
@@ -32,9 +31,12 @@ def drop_topic(servers: str, topic: str) -> None:
     admin.delete_topics([topic])[topic].result(30)
 
 
-def read_outcome(servers: str, topic: str, sink_format: str) -> Outcome:
-    """Read a topic from beginning to end; a null value takes its key away."""
-    decode = _from_json if sink_format == "json" else _from_avro
+def read_outcome(servers: str, topic: str, result: str) -> Outcome:
+    """Read a topic from beginning to end; in an upsert topic a null value deletes its key."""
+    if result == "log":
+        log = log_table(value for _, value in _messages(servers, topic))
+        return Outcome(log, next(iter(log.values()))[0])
+    decode = _from_json if result == "json table" else _from_avro
     table: Table = {}
     messages = 0
     for key, value in _messages(servers, topic):
@@ -43,19 +45,13 @@ def read_outcome(servers: str, topic: str, sink_format: str) -> Outcome:
         if value is None:
             table.pop(str(name), None)
         else:
-            _, first, second = decode(value)
-            table[str(name)] = (int(first), int(second))
+            table[str(name)] = tuple(map(int, decode(value)[1:]))
     return Outcome(table, messages)
 
 
-def fingerprint(servers: str, topic: str) -> tuple[int, int]:
-    """How many messages a topic has, and a number that comes from all their values, in whatever order they are. Equal
-    only for equal messages, and only in this process."""
-    messages = total = 0
-    for _, value in _messages(servers, topic):
-        messages += 1
-        total += hash(value)
-    return messages, total % 2**64
+def fingerprint(servers: str, topic: str) -> tuple[int, ...]:
+    """Of a log, see `log_table`."""
+    return next(iter(log_table(value for _, value in _messages(servers, topic)).values()))
 
 
 def _messages(servers: str, topic: str) -> Iterator[tuple[bytes, bytes | None]]:
@@ -66,6 +62,7 @@ def _messages(servers: str, topic: str) -> Iterator[tuple[bytes, bytes | None]]:
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed",
         }
     )
     consumer.assign([TopicPartition(topic, p, 0) for p in range(PARTITIONS)])
@@ -89,7 +86,7 @@ def _from_json(data: bytes) -> list[str | int]:
 
 
 def _from_avro(data: bytes) -> list[str | int]:
-    """Our results' Avro: a text that is never null, then numbers that may be (a union of null and long)."""
+    """Our results' Avro: a string that is never null, then numbers that may be (a union of null and long)."""
     size, at = _varint(data, 0)
     fields: list[str | int] = [data[at : at + size].decode()]
     at += size
@@ -103,7 +100,7 @@ def _from_avro(data: bytes) -> list[str | int]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A zigzag number at a place, and the place after it."""
+    """A zigzag varint at a position, and the position after it."""
     result = shift = 0
     while True:
         byte = data[at]

@@ -1,6 +1,7 @@
-"""What is measured: three jobs, each as the SQL that Headwater and Flink both run, word for word.
+"""What is measured: five jobs, each as the SQL that Headwater and Flink both run, word for word.
 
-Every job reads one topic and ends in a table `results` of one text key and two numbers, so that outcomes compare alike.
+Every job reads one topic and writes a table `results`. That is an upsert topic of one string key and two numbers, which
+is compared row by row, or a log, whose messages are compared byte for byte.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Workload:
-    """`goal` is what Flink's time divided by ours should at least be."""
+    """`goal` is what Flink's time divided by ours should at least be; `result` how the sink's topic is read back."""
 
     name: str
     title: str
@@ -30,7 +31,7 @@ class Workload:
     source: str
     sink: str
     insert: str
-    sink_format: Literal["json", "avro"] = "json"
+    result: Literal["json table", "avro table", "log"] = "json table"
 
     def statements(self, place: Place, *, bounded: bool) -> list[str]:
         """The job as SQL statements; bounded means up to where the topic ends when the job starts."""
@@ -56,14 +57,25 @@ _UPSERT_SINK = """WITH (
   'value.format' = 'json'
 )"""
 
-_TOTALS = (
+_LOG_SINK = """WITH (
+  'connector' = 'kafka',
+  'topic' = '{topic}',
+  'properties.bootstrap.servers' = '{servers}',
+  'format' = 'json'
+)"""
+
+_PAYMENTS = (
     """CREATE TABLE payments (
   payment_id BIGINT,
   account STRING,
   amount BIGINT,
   paid_at TIMESTAMP(3)
 ) """
-    + _LOG,
+    + _LOG
+)
+
+_TOTALS = (
+    _PAYMENTS,
     """CREATE TABLE results (
   account STRING,
   payments BIGINT,
@@ -94,6 +106,30 @@ _PAGEVIEWS = (
     "INSERT INTO results SELECT user_region, COUNT(*), COUNT(DISTINCT user_id) FROM pageviews GROUP BY user_region",
 )
 
+_PAGEVIEWS_WHERE = (
+    *_PAGEVIEWS[:2],
+    (
+        "INSERT INTO results SELECT user_region, COUNT(*), COUNT(DISTINCT user_id) FROM pageviews "
+        "WHERE page_id < 900 AND user_region <> 'r0' GROUP BY user_region"
+    ),
+)
+
+# What a row of `copy` becomes is also written in generate.py, which computes the expected messages.
+_COPY = (
+    _PAYMENTS,
+    """CREATE TABLE results (
+  payment_id BIGINT,
+  account STRING,
+  cents BIGINT,
+  kind STRING,
+  paid_at TIMESTAMP(3)
+) """
+    + _LOG_SINK,
+    """INSERT INTO results
+SELECT payment_id, UPPER(account), amount * 100 + 1, CASE WHEN amount >= 5000 THEN 'large' ELSE 'small' END, paid_at
+FROM payments WHERE amount >= 1000 AND account <> 'a0'""",
+)
+
 _REGIONS = (
     """CREATE TABLE accounts (
   id BIGINT,
@@ -121,8 +157,10 @@ _REGIONS = (
 WORKLOADS = {
     workload.name: workload
     for workload in (
-        Workload("totals", "log → COUNT, SUM by 1,000 keys → upsert topic", 1.2, *_TOTALS),
-        Workload("pageviews", "log → COUNT, COUNT(DISTINCT) by region (document 001)", 1.5, *_PAGEVIEWS, "avro"),
-        Workload("regions", "upsert topic, 20 updates a key → COUNT, SUM by region", 1.0, *_REGIONS),
+        Workload("totals", "log → COUNT, SUM by 1,000 keys → upsert topic", 1.3, *_TOTALS),
+        Workload("pageviews", "log → COUNT, COUNT(DISTINCT) by region (document 001)", 1.7, *_PAGEVIEWS, "avro table"),
+        Workload("pageviews-where", "document 001 with a WHERE", 1.5, *_PAGEVIEWS_WHERE, "avro table"),
+        Workload("regions", "upsert topic, 20 updates a key → COUNT, SUM by region", 2.4, *_REGIONS),
+        Workload("copy", "log → WHERE and expressions → log", 1.0, *_COPY, "log"),
     )
 }

@@ -1,4 +1,4 @@
-"""The engines as run.py sees them: a process each, started here, asked over `protocol`, and always stopped."""
+"""The engines as a benchmark sees them: a process each, started here, asked over `engine_protocol`, always stopped."""
 
 from __future__ import annotations
 
@@ -7,19 +7,33 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from flink_home import flink_environment, flink_python
 
-__all__ = ["Side", "start_flink", "start_headwater"]
+__all__ = ["Batch", "EngineProcess", "start_flink", "start_headwater"]
 
 HERE = Path(__file__).parent
 HEAP = "4g"
 
 
-class Side:
-    """One engine's process. What it logs is in `log`."""
+@dataclass(frozen=True)
+class Batch:
+    """One micro-batch: when it ended (as time.time()), its seconds, and those of Spark's own job in it."""
+
+    ended: float
+    seconds: float
+    spark_seconds: float
+
+    @property
+    def driver_seconds(self) -> float:
+        return self.seconds - self.spark_seconds
+
+
+class EngineProcess:
+    """One engine. What it logs is in `log`."""
 
     def __init__(self, name: str, command: Sequence[str], directory: Path, environment: Mapping[str, str]) -> None:
         self.name = name
@@ -38,14 +52,14 @@ class Side:
 
     def run(self, statements: Sequence[str]) -> float:
         """Run a bounded job; the seconds from its submission to its end."""
-        return self._ask({"do": "run", "statements": list(statements), "settings": {}})
+        return float(self._ask({"do": "run", "statements": list(statements), "settings": {}})["seconds"])
 
     def start(self, statements: Sequence[str], settings: Mapping[str, str]) -> None:
         self._ask({"do": "start", "statements": list(statements), "settings": dict(settings)})
 
-    def stop(self) -> None:
-        """End the job that was started."""
-        self._ask({"do": "stop"})
+    def stop(self) -> list[Batch]:
+        """End the job that was started; its micro-batches, if the engine has any."""
+        return [Batch(*batch) for batch in self._ask({"do": "stop"})["batches"]]
 
     def close(self) -> None:
         """End the process: by closing its input, else by force."""
@@ -59,17 +73,17 @@ class Side:
                 force()
         self._process.wait()
 
-    def __enter__(self) -> Side:
+    def __enter__(self) -> EngineProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _ask(self, request: dict[str, Any]) -> float:
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
-        return float(self._answer()["seconds"])
+        return self._answer()
 
     def _answer(self) -> dict[str, Any]:
         assert self._process.stdout is not None
@@ -82,13 +96,14 @@ class Side:
         return answer
 
 
-def start_headwater(directory: Path) -> Side:
+def start_headwater(directory: Path) -> EngineProcess:
     checkpoints = directory / "headwater"
     checkpoints.mkdir()
-    return Side("headwater", [sys.executable, str(HERE / "headwater_side.py"), str(checkpoints)], directory, {})
+    command = [sys.executable, str(HERE / "headwater_engine.py"), str(checkpoints)]
+    return EngineProcess("headwater", command, directory, {})
 
 
-def start_flink(directory: Path) -> Side:
+def start_flink(directory: Path) -> EngineProcess:
     checkpoints = directory / "flink"
     checkpoints.mkdir()
     python = flink_python()
@@ -97,4 +112,5 @@ def start_flink(directory: Path) -> Side:
         **flink_environment(python, directory / "flink-lib"),
         "FLINK_LOG_DIR": str(directory),
     }
-    return Side("flink", [str(python), str(HERE / "flink_side.py"), str(checkpoints)], directory, environment)
+    command = [str(python), str(HERE / "flink_engine.py"), str(checkpoints)]
+    return EngineProcess("flink", command, directory, environment)

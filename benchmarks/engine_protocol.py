@@ -1,8 +1,11 @@
-"""How run.py talks with an engine in a process of its own: one JSON object per line, answered by one.
+"""How a benchmark talks with an engine in a process of its own: one JSON object per line, answered by one.
 
-    {"do": "run", "statements": [...]}     runs a bounded job to its end     → {"seconds": 9.7}
-    {"do": "start", "statements": [...]}   starts an unbounded job           → {"seconds": 0.4}
-    {"do": "stop"}                         ends it                           → {"seconds": 0.1}
+    {"do": "run", "statements": [...]}     runs a bounded job to its end     → {"seconds": 9.7, "batches": []}
+    {"do": "start", "statements": [...]}   starts an unbounded job           → {"seconds": 0.4, "batches": []}
+    {"do": "stop"}                         ends it                           → {"seconds": 0.1, "batches": [[…], …]}
+
+"batches" are the micro-batches of the job that was stopped, if the engine has any: when each ended (as time.time()),
+how long it took, and how much of that was Spark's own job.
 
 Anything that goes wrong is answered with {"error": text}. Flink's Python, which has none of our packages, runs this
 file too: standard library only.
@@ -20,17 +23,20 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, Protocol, TextIO
 
-__all__ = ["Engine", "serve"]
+__all__ = ["Batches", "Engine", "serve"]
+
+
+Batches = list[tuple[float, float, float]]
 
 
 class Engine(Protocol):
-    """What both sides can do. `settings` are the engine's own and hold for that job only."""
+    """What both engines can do. `settings` are the engine's own and hold for that job only."""
 
     def run(self, statements: list[str], settings: dict[str, str]) -> None: ...
 
     def start(self, statements: list[str], settings: dict[str, str]) -> None: ...
 
-    def stop(self) -> None: ...
+    def stop(self) -> Batches: ...
 
     def close(self) -> None: ...
 
@@ -69,13 +75,14 @@ def _answer(stream: TextIO, answer: dict[str, object]) -> None:
 
 def _handle(engine: Engine, request: dict[str, Any]) -> dict[str, object]:
     started = time.perf_counter()
+    batches: Batches = []
     try:
         if request["do"] == "run":
             engine.run(request["statements"], request["settings"])
         elif request["do"] == "start":
             engine.start(request["statements"], request["settings"])
         else:
-            engine.stop()
+            batches = engine.stop()
     except Exception:  # noqa: BLE001 - the other process must hear of everything
         return {"error": traceback.format_exc()}
-    return {"seconds": time.perf_counter() - started}
+    return {"seconds": time.perf_counter() - started, "batches": batches}

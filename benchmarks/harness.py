@@ -1,4 +1,4 @@
-"""What every benchmark beside Flink does around its measurements."""
+"""What every benchmark beside Flink does around its measurements: a broker, both engines, warm-up, runs in turn."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from engines import EngineProcess, start_flink, start_headwater
 from report import Measured
-from side import Side, start_flink, start_headwater
 
 from headwater.broker import Broker
 from headwater.errors import HeadwaterError
 
-__all__ = ["Sides", "in_turn", "staged"]
+__all__ = ["Engines", "in_turn", "with_engines"]
 
 WARM_UPS = 2  # both engines are JVMs, which go on compiling in a second run
 
-Sides = tuple[Side, Side]
+Engines = tuple[EngineProcess, EngineProcess]
 """Both engines, ours first."""
 
 
-def staged(play: Callable[[str, Sides], None]) -> int:
-    """Start a broker and both engines, and let `play` measure (it gets the broker's address); the exit code. Nothing is
+def with_engines(measure: Callable[[str, Engines], None]) -> int:
+    """Start a broker and both engines, and call `measure` with the broker's address and them; the exit code. Nothing is
     left behind, but logs where it failed."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that everything started here is stopped then, too
     directory = Path(tempfile.mkdtemp(prefix="headwater-bench-"))
@@ -34,7 +34,7 @@ def staged(play: Callable[[str, Sides], None]) -> int:
             start_headwater(directory) as ours,
             start_flink(directory) as theirs,
         ):
-            play(broker.bootstrap_servers, (ours, theirs))
+            measure(broker.bootstrap_servers, (ours, theirs))
     except (HeadwaterError, RuntimeError) as error:
         shutil.rmtree(directory / "broker" / "data", ignore_errors=True)
         print(f"{error}\nLogs: {directory}", file=sys.stderr)
@@ -46,14 +46,14 @@ def staged(play: Callable[[str, Sides], None]) -> int:
     return 0
 
 
-def in_turn(sides: Sides, runs: int, timed: Callable[[Side], float]) -> Measured:
-    """Warm both sides up, and time them in turn: ours first in one run, Flink first in the next."""
+def in_turn(engines: Engines, runs: int, timed: Callable[[EngineProcess], float]) -> Measured:
+    """Warm both engines up, and time them in turn: ours first in one run, Flink first in the next."""
     measured = Measured()
     for number in range(WARM_UPS + runs):
         warm = number >= WARM_UPS
-        for side in sides if number % 2 else sides[::-1]:
-            seconds = timed(side)
-            print(f"  {side.name:<10} {seconds:6.2f} s{'' if warm else '  (warm-up)'}", flush=True)
+        for engine in engines if number % 2 else engines[::-1]:
+            seconds = timed(engine)
+            print(f"  {engine.name:<10} {seconds:6.2f} s{'' if warm else '  (warm-up)'}", flush=True)
             if warm:
-                getattr(measured, side.name).append(seconds)
+                getattr(measured, engine.name).append(seconds)
     return measured

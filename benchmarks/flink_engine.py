@@ -1,6 +1,6 @@
 """Flink's process, run by the Python of Flink's own venv: one JVM with a cluster that lives as long as this process.
 
-python flink_side.py DIRECTORY        DIRECTORY takes the checkpoints
+python flink_engine.py DIRECTORY        DIRECTORY takes the checkpoints
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from protocol import serve
+from engine_protocol import Batches, serve
 from pyflink.java_gateway import get_gateway  # type: ignore[import-not-found]
 from pyflink.table import EnvironmentSettings, TableEnvironment  # type: ignore[import-not-found]
 
@@ -54,9 +54,10 @@ class Flink:
     def start(self, statements: list[str], settings: dict[str, str]) -> None:
         self._job = self._submit(statements, settings)
 
-    def stop(self) -> None:
+    def stop(self) -> Batches:
         self._job.cancel().result()
         self._cluster.requestJobResult(self._job.get_job_id()._j_job_id).get()
+        return []
 
     def close(self) -> None:
         self._cluster.close()

@@ -1,0 +1,1 @@
+"""A connector and a format for Headwater, in a package of their own."""
