@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -25,7 +26,7 @@ SLOWEST_FIRST = (
     "recovery/test_outage.py",
     "recovery/test_sink_outage.py",
     "cli/test_run.py",
-    "cli/test_run_old_scripts.py",
+    "cli/test_run_legacy_options.py",
     "docs/test_examples.py::test_what_is_marked_to_run_runs",
     "kafka/test_security.py",
     "cases/test_runner.py",
@@ -35,6 +36,8 @@ SLOWEST_FIRST = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    gone = [name for name in SLOWEST_FIRST if not (Path(__file__).parent / name.split("::")[0]).exists()]
+    assert not gone, f"SLOWEST_FIRST names files that are not there: {gone}"
     places = {f"tests/{name}": place for place, name in enumerate(SLOWEST_FIRST)}
     items.sort(key=lambda item: next((place for name, place in places.items() if name in item.nodeid), len(places)))
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from headwater.definitions import Definitions, JobPlan
 from headwater.plugins import CONNECTORS, FORMATS
 from headwater.protocol.checkpoint import Checkpoint
 from headwater.protocol.records import Genesis
 from headwater.protocol.storage import open_storage
+from headwater.session.definitions import Definitions, JobPlan
 from headwater.sql.parser import parse_script
 
 Invoke = Callable[..., Any]  # tests/cli/conftest.py says what it is

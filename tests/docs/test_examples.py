@@ -27,10 +27,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from headwater.broker import Broker
 from headwater.cli import app
-from headwater.definitions import Definitions
 from headwater.errors import HeadwaterError
 from headwater.reference.docs import rewritten
 from headwater.session import Session
+from headwater.session.definitions import Definitions
 from headwater.sql.parser import parse_script
 from headwater.testing.registry import SchemaRegistry
 

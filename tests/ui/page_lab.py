@@ -9,10 +9,10 @@ from typing import Any, cast
 
 from headwater.connectors.runtime import LeftOut
 from headwater.control.monitor import Monitor
-from headwater.definitions import Definitions
 from headwater.errors import BadRecordError
 from headwater.execution.job import Job, JobSettings
 from headwater.execution.operators import OperatorProgress
+from headwater.session.definitions import Definitions
 from headwater.sql.parser import parse_script
 
 __all__ = ["SHOP", "Clock", "jobs_of", "shop"]

@@ -15,24 +15,12 @@ from headwater.options.legacy import LEGACY_OPTIONS
 SOURCE = Path(headwater.__file__).parent
 
 # Each room with the rooms it may import, from the bottom up: a room never names one that comes after it, so there can
-# be no cycle. Modules beside the packages are rooms of their own; those that make up a session share one.
-_BASE = ("errors", "markers", "spark_internals")
-_SESSION = (
-    "session",
-    "definitions",
-    "functions_of_users",
-    "as_select",
-    "showing",
-    "checking",
-    "orphans",
-    "modernize",
-    "steering",
-    "preflight",
-    "results",
-)
+# be no cycle. Modules beside the packages are rooms of their own; what a session is made of shares one.
+_BASE = ("errors", "error_markers", "spark_internals")
+_SESSION = ("session", "results")
 DIRECTION: Mapping[str, tuple[str, ...]] = {
     "errors": (),
-    "markers": (),
+    "error_markers": (),
     "spark_internals": (),
     "key_stores": _BASE,
     "plugins": _BASE,  # names connectors and formats as text

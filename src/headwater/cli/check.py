@@ -39,7 +39,7 @@ def check(scripts: ScriptArguments, var: Variables = None, env: Environment = ""
     """
     from headwater.catalog.catalog import Catalog
     from headwater.cli.style import aligned
-    from headwater.definitions import Definitions
+    from headwater.session.definitions import Definitions
 
     files = read_scripts(scripts)
     project = project_of(files, env)
@@ -61,8 +61,8 @@ def explain(scripts: ScriptArguments, var: Variables = None, env: Environment = 
       headwater explain totals.sql --var kafka=127.0.0.1:9092
     """
     from headwater.catalog.catalog import Catalog
-    from headwater.definitions import Definitions
     from headwater.plan.explain import explain as explained
+    from headwater.session.definitions import Definitions
 
     files = read_scripts(scripts)
     project = project_of(files, env)

@@ -11,9 +11,9 @@ import typer
 from headwater.cli.scripts import ScriptFile, project_of, read_pairs, variables_of
 
 if TYPE_CHECKING:
-    from headwater.definitions import Definitions
     from headwater.options.project import ProjectFile
     from headwater.session import Session
+    from headwater.session.definitions import Definitions
 
 __all__ = ["CheckpointOption", "ConfOption", "Launch", "MasterOption"]
 
@@ -54,7 +54,7 @@ class Launch:
 
     def definitions(self) -> Definitions:
         from headwater.catalog.catalog import Catalog
-        from headwater.definitions import Definitions
+        from headwater.session.definitions import Definitions
 
         return Definitions(Catalog(self.project.connection), checkpoint=self.checkpoint)
 

@@ -13,7 +13,7 @@ from headwater.cli.scripts import ScriptArguments, ScriptFile, Variables, plan_s
 from headwater.errors import HeadwaterError
 
 if TYPE_CHECKING:
-    from headwater.modernize import Modernized
+    from headwater.session.modernize import Modernized
 
 __all__ = ["modernize"]
 
@@ -32,9 +32,9 @@ def modernize(
     Example:
       headwater modernize cars.sql --diff
     """
-    from headwater.definitions import Definitions
-    from headwater.modernize import Modernizer
     from headwater.options.variables import ScriptVariables
+    from headwater.session.definitions import Definitions
+    from headwater.session.modernize import Modernizer
 
     if write and "-" in scripts:
         raise HeadwaterError("Standard input cannot be written.", hint="Leave out --write.")

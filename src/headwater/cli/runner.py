@@ -18,14 +18,14 @@ from headwater.control.meter import JobSample
 from headwater.control.monitor import Monitor
 from headwater.control.server import JobServer
 from headwater.errors import HeadwaterError, JobError, KafkaUnavailableError
-from headwater.preflight import check_sources, check_start
+from headwater.session.preflight import check_sources, check_start
 from headwater.ui.server import PageServer
 
 if TYPE_CHECKING:
-    from headwater.definitions import JobPlan
     from headwater.execution.job import Job
     from headwater.results.query import QueryResult
     from headwater.session import Result, Session
+    from headwater.session.definitions import JobPlan
 
 __all__ = ["PagePort", "Runner"]
 

@@ -14,8 +14,8 @@ import typer
 from headwater.errors import HeadwaterError, SqlError, ValidationError
 
 if TYPE_CHECKING:
-    from headwater.definitions import Definitions, JobPlan, StatementOutcome
     from headwater.options.project import ProjectFile
+    from headwater.session.definitions import Definitions, JobPlan, StatementOutcome
     from headwater.sql.statements import Statement
 
 __all__ = [
@@ -133,7 +133,7 @@ def plan_scripts(
 ) -> list[Planned]:
     """Validate the scripts one after the other: no Spark, no broker. `definitions` has what they define. Raises all
     that is wrong in them, each error with its place."""
-    from headwater.checking import ScriptProblem, check_script, raise_faults
+    from headwater.session.script_check import ScriptProblem, check_script, raise_faults
 
     planned: list[Planned] = []
     faults: list[ScriptProblem] = []

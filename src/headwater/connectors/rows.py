@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from headwater.catalog.tables import Table
 from headwater.changelog.kinds import KIND, RETRACTED, UPDATE_AFTER, UPDATE_BEFORE
-from headwater.markers import RAISED
+from headwater.error_markers import RAISED
 from headwater.sql.spark_text import quote_name, string_literal
 
 __all__ = ["OLD", "checked_not_null", "with_old_rows"]

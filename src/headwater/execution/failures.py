@@ -1,7 +1,7 @@
 """Spark's and Kafka's exceptions → our errors: the fact a person needs first, never a stack trace.
 
 Bad records announce themselves: a decoder raises inside Spark with a message that starts with one of the words of
-`markers`, which travels through whatever wraps it.
+`error_markers`, which travels through whatever wraps it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from headwater.connectors.kafka.clients.broker_errors import MEANINGS
+from headwater.error_markers import BAD_RECORD, RAISED, UNKNOWN_SCHEMA
 from headwater.errors import (
     BadRecordError,
     DamagedCheckpointError,
@@ -34,7 +35,6 @@ from headwater.errors import (
     UnknownSchemaError,
     WorkerLostError,
 )
-from headwater.markers import BAD_RECORD, RAISED, UNKNOWN_SCHEMA
 from headwater.options.secrets import hidden_in
 
 __all__ = ["is_transient", "translate"]

@@ -232,7 +232,7 @@ class SchemaLocation:
 
 class RegisteredFormat(ABC):
     """A `Format` whose schemas are in a registry. A message names its schema in its first `HEADER` bytes; a decoder
-    knows only those that it was made with, and raises an UNKNOWN_SCHEMA (see `markers`) for others."""
+    knows only those that it was made with, and raises an UNKNOWN_SCHEMA (see `error_markers`) for others."""
 
     HEADER = 5
     OF_ONE_SIDE = ("subject", "schema")  # options that are about the fields of one side of a message

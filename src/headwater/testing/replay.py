@@ -9,10 +9,10 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle, zip_longest
 
-from headwater.definitions import Definitions
 from headwater.errors import HeadwaterError
 from headwater.plan.explain import explain
 from headwater.plan.nodes import Write
+from headwater.session.definitions import Definitions
 from headwater.sql.parser import parse_script
 from headwater.testing.case import (
     Block,

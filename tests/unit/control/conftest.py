@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from headwater.definitions import Definitions
 from headwater.execution.job import Job, JobSettings
+from headwater.session.definitions import Definitions
 from headwater.sql.parser import parse_script
 
 SCRIPT = """

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from headwater.definitions import Definitions, JobPlan
 from headwater.errors import IncompatibleCheckpointError, SqlError
-from headwater.orphans import check_unused
 from headwater.protocol.checkpoint import Checkpoint
 from headwater.protocol.records import Genesis
 from headwater.protocol.storage import open_storage
 from headwater.session import Session
+from headwater.session.definitions import Definitions, JobPlan
+from headwater.session.orphaned_checkpoints import check_unused
 from headwater.sql.parser import parse_script
 
 TABLES = """

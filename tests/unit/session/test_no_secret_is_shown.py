@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from headwater.definitions import Definitions
 from headwater.execution.job import Job, JobSettings
 from headwater.options.secrets import masked_sql
 from headwater.session import Session
+from headwater.session.definitions import Definitions
 from headwater.sql.parser import parse_script
 
 SECRET = "hush-hush"

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from headwater.control.registry import Registration
-from headwater.definitions import Definitions, JobPlan
 from headwater.errors import CheckpointTakenError, IncompatibleCheckpointError, KafkaUnavailableError
-from headwater.preflight import check_start
 from headwater.protocol.checkpoint import Checkpoint
 from headwater.protocol.records import Genesis
 from headwater.protocol.storage import open_storage
+from headwater.session.definitions import Definitions, JobPlan
+from headwater.session.preflight import check_start
 from headwater.sql.parser import parse_script
 
 GENERATED = """

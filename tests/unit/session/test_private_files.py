@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from headwater.broker.files import BrokerFiles
-from headwater.definitions import Definitions
 from headwater.session import Session
+from headwater.session.definitions import Definitions
 from headwater.sql.parser import parse_script
 
 

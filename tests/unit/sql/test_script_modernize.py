@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headwater.errors import HeadwaterError
-from headwater.modernize import Modernizer
+from headwater.session.modernize import Modernizer
 from headwater.sql.parser import parse_script
 
 HEAD = "create table t (a STRING, b INT, primary key (a) not enforced)\n"

@@ -18,7 +18,7 @@ from headwater.cli.shell.commands import run_command
 from headwater.cli.stopping import in_background
 from headwater.cli.style import error_message, seconds, show_table
 from headwater.errors import HeadwaterError
-from headwater.preflight import check_sources
+from headwater.session.preflight import check_sources
 from headwater.sql import statements as s
 from headwater.sql.parser import parse_script
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headwater.error_markers import UNKNOWN_SCHEMA
 from headwater.errors import ValidationError
 from headwater.formats.avro.schema import AvroSchema
 from headwater.formats.base import Decoder, DecodeRequest, FormatField, RegisteredFormat, SchemaLocation
@@ -21,7 +22,6 @@ from headwater.formats.confluent.reading import ReadColumn, RecordReading, Schem
 from headwater.formats.confluent.schemas import ReaderKey, Schemas, schemas_of
 from headwater.formats.confluent.types import AvroType, Emitter, SchemaProblem, as_record, parse_schema, unwrapped
 from headwater.formats.confluent.writing import derived_schema, write_record
-from headwater.markers import UNKNOWN_SCHEMA
 from headwater.sql.spark_text import field_of, once, quote_name, string_literal, string_map
 
 __all__ = ["AvroConfluentFormat", "RegisteredAvro"]

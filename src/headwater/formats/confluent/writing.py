@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from headwater.error_markers import RAISED
 from headwater.formats.avro.schema import NUMBERS
 from headwater.formats.base import FormatField
 from headwater.formats.confluent.reading import SchemaMismatch
 from headwater.formats.confluent.types import AvroType, Emitter, unwrapped
-from headwater.markers import RAISED
 from headwater.sql.spark_text import field_of, quote_name, string_literal
 from headwater.sql.types import SqlType
 

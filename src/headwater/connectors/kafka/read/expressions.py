@@ -23,8 +23,8 @@ from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, POSITION
 from headwater.connectors.kafka.read.payloads import WantedPayload, holds_changes, payload_of
 from headwater.connectors.kafka.read.reader import MESSAGE, READ
 from headwater.connectors.runtime import PLACE
+from headwater.error_markers import BAD_RECORD
 from headwater.formats.base import Decoder, change_name
-from headwater.markers import BAD_RECORD
 from headwater.sql.functions.casts import convert
 from headwater.sql.spark_text import once, quote_name, string_literal
 from headwater.sql.statements import MetadataColumn

@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timezone
 
 from headwater.control.registry import read_run_file
-from headwater.definitions import JobPlan
 from headwater.errors import CheckpointTakenError
 from headwater.plan.fingerprint import Fingerprint, check_compatible
 from headwater.plan.nodes import Node, Scan, walk
@@ -14,6 +13,7 @@ from headwater.protocol.checkpoint import Checkpoint
 from headwater.protocol.directories import is_locked
 from headwater.protocol.locations import join, shown
 from headwater.protocol.storage import open_storage
+from headwater.session.definitions import JobPlan
 
 __all__ = ["check_sources", "check_start"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from headwater.control.client import Found, find_job, running_jobs
 from headwater.control.client import stop_job as stop_elsewhere
 from headwater.errors import JobError
-from headwater.showing import Shown
+from headwater.session.show import Shown
 from headwater.sql import statements as s
 
 if TYPE_CHECKING:

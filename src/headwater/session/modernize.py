@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 from headwater.catalog.catalog import Catalog
 from headwater.catalog.tables import Table
-from headwater.definitions import Definitions
 from headwater.errors import HeadwaterError
 from headwater.options.spelling import Spelling
 from headwater.options.translate import spelling_of
 from headwater.plan.explain import explain
 from headwater.plan.nodes import Scan, Write, walk
+from headwater.session.definitions import Definitions
 from headwater.sql.option_edits import Edit, OptionGroup, edited, group_edit, option_groups
 from headwater.sql.parser import parse_script, parse_with_tokens
 from headwater.sql.script import Script

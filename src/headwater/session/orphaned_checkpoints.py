@@ -10,13 +10,13 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from headwater.definitions import JobPlan
 from headwater.errors import IncompatibleCheckpointError
 from headwater.plan.fingerprint import Fingerprint, differences
 from headwater.protocol.checkpoint import Checkpoint
 from headwater.protocol.directories import directories, is_locked
 from headwater.protocol.locations import join, parse_location
 from headwater.protocol.storage import open_storage
+from headwater.session.definitions import JobPlan
 
 __all__ = ["StoredCheckpoint", "check_unused", "stored_checkpoints"]
 

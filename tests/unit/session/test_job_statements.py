@@ -18,7 +18,7 @@ import sys, time
 from typing import Any, cast
 from headwater.control.monitor import Monitor
 from headwater.control.server import JobServer
-from headwater.definitions import Definitions
+from headwater.session.definitions import Definitions
 from headwater.execution.job import Job, JobSettings
 from headwater.sql.parser import parse_script
 

@@ -1,4 +1,4 @@
-"""Words that open what is raised inside Spark, so that `runtime.failures` knows it again through all that wraps it."""
+"""Words that open what is raised inside Spark: `execution.failures` recognises it through all that wraps it."""
 
 from __future__ import annotations
 

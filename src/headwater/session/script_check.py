@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from headwater.definitions import Definitions, StatementOutcome
 from headwater.errors import DependentError, HeadwaterError, ScriptErrors, SqlError, ValidationError
+from headwater.session.definitions import Definitions, StatementOutcome
 from headwater.sql import statements as s
 from headwater.sql.parser import FaultyStatement, parse_all
 from headwater.sql.script import Script

@@ -10,11 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from headwater.as_select import as_select, insert_of
 from headwater.catalog.catalog import Catalog
 from headwater.connectors.result import Channel, ResultConnector
 from headwater.errors import HeadwaterError, SqlError, ValidationError
-from headwater.functions_of_users import bound_functions, create_function, drop_function
 from headwater.options.session import SessionOptions, check_job_name, is_declared
 from headwater.plan.batch_mode import check_bounded
 from headwater.plan.build import PlanRules
@@ -25,7 +23,9 @@ from headwater.plan.planner import plan_insert
 from headwater.plan.query import PlannedQuery, plan_query
 from headwater.plan.validation import check_table, view_columns
 from headwater.plan.windows import EmitRules
-from headwater.showing import Shown, explain_notes, plans_shown, shown
+from headwater.session.create_table_as import as_select, insert_of
+from headwater.session.show import Shown, explain_notes, plans_shown, shown
+from headwater.session.user_functions import bound_functions, create_function, drop_function
 from headwater.sql import statements as s
 from headwater.sql.flink_text import flink_string
 

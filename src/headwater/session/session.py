@@ -1,4 +1,4 @@
-"""One page: text → statements → catalog → plans → jobs."""
+"""A session on one page: text → statements → catalog → plans → jobs."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from headwater.catalog.catalog import Catalog
-from headwater.checking import check_script, raise_faults
-from headwater.definitions import Definitions, JobPlan, QueryPlan, StatementOutcome
-from headwater.functions_of_users import register_function
 from headwater.options.project import ProjectFile
 from headwater.options.session import SessionOptions
 from headwater.options.variables import ScriptVariables
-from headwater.orphans import check_unused
 from headwater.plan.explain import explain
 from headwater.protocol.locations import join
 from headwater.results.script import Result, Results
+from headwater.session.definitions import Definitions, JobPlan, QueryPlan, StatementOutcome
+from headwater.session.job_statements import jobs_shown, stop_job
+from headwater.session.orphaned_checkpoints import check_unused
+from headwater.session.script_check import check_script, raise_faults
+from headwater.session.user_functions import register_function
 from headwater.sql import statements as s
 from headwater.sql.parser import parse_script
-from headwater.steering import jobs_shown, stop_job
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
