@@ -67,7 +67,7 @@ def test_a_failing_job_says_which_and_why(clicks: Clicks, started: Start) -> Non
 
 def test_a_second_ctrl_c_ends_at_once() -> None:
     up = "print('up', flush=True); time.sleep(30)"
-    waiting = f"import time; from headwater.cli.stopping import Stop\nwith Stop():\n  {up}"
+    waiting = f"import time; from headwater.cli.signals import Stop\nwith Stop():\n  {up}"
     process = subprocess.Popen([sys.executable, "-c", waiting], stdout=subprocess.PIPE, text=True)
     with process:
         assert process.stdout is not None

@@ -18,7 +18,7 @@ from kafka_lab import Lab
 from headwater.connectors.kafka.clients.settings import producer_settings
 from headwater.connectors.kafka.write import columns
 from headwater.connectors.kafka.write.committed_offsets import NOTHING_COMMITTED, Committed, committed_offset
-from headwater.connectors.kafka.write.library import FIELD, MESSAGE, library
+from headwater.connectors.kafka.write.librdkafka import FIELD, MESSAGE, library
 from headwater.connectors.kafka.write.producer import Producer
 from headwater.connectors.kafka.write.writer import open_producers, write_all
 from headwater.errors import JobError

@@ -11,7 +11,7 @@ from headwater.connectors.runtime import LeftOut
 from headwater.control.monitor import Monitor
 from headwater.errors import BadRecordError
 from headwater.execution.job import Job, JobSettings
-from headwater.execution.operators import OperatorProgress
+from headwater.execution.operator_metrics import OperatorProgress
 from headwater.session.definitions import Definitions
 from headwater.sql.parser import parse_script
 

@@ -166,7 +166,7 @@ def test_wall_stands(wall: Wall) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("headwater.options.reading", "from headwater.connectors.kafka import table"),
+        ("headwater.options.parsing", "from headwater.connectors.kafka import table"),
         ("headwater.catalog.catalog", "def f():\n    import headwater.formats.json"),
         ("headwater.connectors.kafka.read.source", "from headwater.execution.worker import TaskBatch"),
         ("headwater.connectors.runtime", "from headwater.plan.nodes import Scan"),

@@ -19,8 +19,8 @@ from headwater.catalog.validation import schema_problems, with_key_not_null
 from headwater.errors import DependentError, HeadwaterError, Position, SqlError, ValidationError
 from headwater.options.base import Option
 from headwater.options.closest import did_you_mean
+from headwater.options.parsing import family_prefix, read_options, supported_keys
 from headwater.options.problems import OptionContext, Problem, problems_error
-from headwater.options.reading import family_prefix, read_options, supported_keys
 from headwater.options.resolved import ResolvedOptions
 from headwater.options.spelling import Spelling
 from headwater.options.translate import spelling_of

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.changelog.arrivals import ARRIVAL, picked
 from headwater.changelog.columns import Bools, Ints, flat
 from headwater.changelog.exact_sums import STORED, ExactSums, weight_name
 from headwater.changelog.multiset import GROUP, Multiset
+from headwater.changelog.ordered_values import ARRIVAL, picked
 from headwater.changelog.reduce import add_sums, better, checked_cast, reduce_numbered
 
 __all__ = ["Accumulator", "Kept", "to_show", "to_store"]

@@ -22,12 +22,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.changelog.accumulate import Accumulator, Kept, to_store
-from headwater.changelog.arrivals import ARRIVAL, Collected, OrderedMultiset, order_of, places_in_groups
 from headwater.changelog.columns import Bools, Ints, concat, constant, equal_rows, flat, widen
 from headwater.changelog.grouping import Groups, group_rows
 from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, KIND_TYPE, UPDATE_AFTER, UPDATE_BEFORE
 from headwater.changelog.multiset import GROUP, Multiset
 from headwater.changelog.operator import State, Time
+from headwater.changelog.ordered_values import ARRIVAL, Collected, OrderedMultiset, order_of, places_in_groups
 from headwater.changelog.reduce import better, checked_cast
 from headwater.changelog.results import Result
 from headwater.state.table import TableSpec

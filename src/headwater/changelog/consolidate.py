@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.changelog.columns import flat, last_rows
+from headwater.changelog.counted_rows import weights_of
 from headwater.changelog.emission import Weighted, consolidated
 from headwater.changelog.kinds import DELETE, INSERT, KIND, KIND_TYPE, UPDATE_AFTER, UPDATE_BEFORE
 from headwater.changelog.normalize import newest_rows
-from headwater.changelog.rows import weights_of
 
 __all__ = ["consolidate", "consolidate_in_order"]
 

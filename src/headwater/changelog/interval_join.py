@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from headwater.changelog.columns import Bools, Ints, constant, flat, widen
 from headwater.changelog.conditions import Condition
+from headwater.changelog.counted_rows import COUNT, CountedRows, Delta, net_rows, remove_rows
 from headwater.changelog.emission import Emission, Weighted
 from headwater.changelog.grouping import group_rows
 from headwater.changelog.identity import take_table
@@ -23,7 +24,6 @@ from headwater.changelog.join import JoinInput
 from headwater.changelog.kinds import HASH
 from headwater.changelog.operator import State, Time
 from headwater.changelog.pairing import Pairs, key_columns, key_ids, key_pairs, without_nulls
-from headwater.changelog.rows import COUNT, CountedRows, Delta, net_rows, remove_rows
 from headwater.changelog.timers import TimeIndex
 from headwater.state.table import TableSpec
 

@@ -21,13 +21,13 @@ import pyarrow.compute as pc
 
 from headwater.changelog.columns import Bools, Ints, flat
 from headwater.changelog.conditions import Condition
+from headwater.changelog.counted_rows import COUNT, CountedRows, Delta, net_rows
 from headwater.changelog.emission import Emission, Emitting, Weighted
 from headwater.changelog.identity import take_table
 from headwater.changelog.kinds import HASH
 from headwater.changelog.multiset import prefix
 from headwater.changelog.operator import State, Time
 from headwater.changelog.pairing import Pairs, key_columns, key_ids, key_pairs, without_nulls
-from headwater.changelog.rows import COUNT, CountedRows, Delta, net_rows
 from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["Join", "JoinInput", "JoinKind"]

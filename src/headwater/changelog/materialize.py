@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 
 from headwater.changelog.accumulate import Accumulator
 from headwater.changelog.aggregate import ROWS, Aggregate
-from headwater.changelog.arrivals import Collected, OrderedMultiset, order_of
 from headwater.changelog.columns import flat, widen
 from headwater.changelog.identity import take_table
 from headwater.changelog.kinds import KIND, KIND_TYPE
 from headwater.changelog.operator import State, Time
+from headwater.changelog.ordered_values import Collected, OrderedMultiset, order_of
 from headwater.changelog.results import Result
 from headwater.errors import JobError
 from headwater.state.table import TableSpec

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from headwater.changelog.accumulate import Accumulator, Kept
 from headwater.changelog.columns import Bools, Ints, constant, flat
+from headwater.changelog.counted_rows import COUNT, CountedRows, distinct, net_rows
 from headwater.changelog.emission import Emission, Emitting, Weighted
 from headwater.changelog.frames import Frame, Places, framed, shifted
 from headwater.changelog.identity import take_table
@@ -23,7 +24,6 @@ from headwater.changelog.operator import State, Time
 from headwater.changelog.ordering import SortKey, order_rows, sort_keys
 from headwater.changelog.pairing import key_ids
 from headwater.changelog.results import Result
-from headwater.changelog.rows import COUNT, CountedRows, distinct, net_rows
 from headwater.state.table import TableSpec
 
 __all__ = ["ROWS", "Over", "OverCall", "OverTable", "argument_values"]

@@ -12,17 +12,17 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.changelog.accumulate import Accumulator, Kept, to_store
-from headwater.changelog.arrivals import ARRIVAL, places_in_groups
 from headwater.changelog.columns import Bools, Ints, concat, constant, flat, widen
+from headwater.changelog.counted_rows import COUNT, CountedRows, net_rows, remove_rows
 from headwater.changelog.frames import Places, framed
 from headwater.changelog.grouping import group_rows
 from headwater.changelog.identity import take_table
 from headwater.changelog.kinds import HASH, INSERT, KIND, KIND_TYPE
 from headwater.changelog.operator import State, Time
+from headwater.changelog.ordered_values import ARRIVAL, places_in_groups
 from headwater.changelog.ordering import SortKey, order_rows
 from headwater.changelog.over import ROWS, Over, OverCall, argument_values
 from headwater.changelog.pairing import key_ids, owners
-from headwater.changelog.rows import COUNT, CountedRows, net_rows, remove_rows
 from headwater.changelog.timers import TimeIndex
 from headwater.state.table import StateTable, TableSpec
 

@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.changelog.columns import Bools, Ints, expand, flat
+from headwater.changelog.counted_rows import COUNT, Net, distinct, net_rows
 from headwater.changelog.emission import Emission, Emitting, Weighted
 from headwater.changelog.identity import take_table
 from headwater.changelog.kinds import HASH
-from headwater.changelog.levels import Changed, Division, Heads, LeveledRows, LevelGroups
 from headwater.changelog.operator import State, Time
 from headwater.changelog.ordering import SortKey
-from headwater.changelog.rows import COUNT, Net, distinct, net_rows
+from headwater.changelog.sorted_groups import Changed, Division, Heads, LeveledRows, LevelGroups
 from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["Rank", "RankFunction"]

@@ -1,4 +1,4 @@
-"""From accumulators to the values a query shows, by Flink's result types. Others: `lists`, `spreads`."""
+"""From accumulators to the values a query shows, by Flink's result types. Others: `list_results`, `variance`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.changelog.accumulate import Kept, to_show
-from headwater.changelog.lists import COLLECTIONS
-from headwater.changelog.spreads import SPREADS, spread_of
+from headwater.changelog.list_results import COLLECTIONS
+from headwater.changelog.variance import SPREADS, spread_of
 from headwater.errors import JobError
 
 __all__ = ["Result"]

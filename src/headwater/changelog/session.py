@@ -18,13 +18,13 @@ import pyarrow as pa
 
 from headwater.changelog.aggregate import ROWS, Aggregate
 from headwater.changelog.columns import Bools, Ints, constant, flat, widen
+from headwater.changelog.combined_groups import Numbered, combined_results
+from headwater.changelog.counted_rows import distinct, remove_rows
 from headwater.changelog.grouping import group_rows
 from headwater.changelog.identity import take_table
 from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, KIND_TYPE
 from headwater.changelog.operator import State, Time
 from headwater.changelog.pairing import key_ids, last_not_after, owners
-from headwater.changelog.partials import Numbered, combined_results
-from headwater.changelog.rows import distinct, remove_rows
 from headwater.changelog.timers import DUE, TimeIndex
 from headwater.changelog.window import KEY, in_window, replaced
 from headwater.changelog.windows import TICK, Intervals, to_local, watermarks_of, window_hash

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.changelog.columns import Ints, flat, widen
+from headwater.changelog.counted_rows import weights_of
 from headwater.changelog.emission import Emission, Emitting, Weighted
 from headwater.changelog.grouping import group_rows
 from headwater.changelog.identity import take_table
 from headwater.changelog.kinds import HASH
 from headwater.changelog.operator import State, Time
-from headwater.changelog.rows import weights_of
 from headwater.state.table import TableSpec
 
 __all__ = ["SIDE", "SetFunction", "SetOperation"]

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from headwater.changelog.columns import Bools, Ints, concat, constant, flat, widen
 from headwater.changelog.conditions import Condition
+from headwater.changelog.counted_rows import COUNT, CountedRows, distinct, net_rows, remove_rows
 from headwater.changelog.grouping import group_rows
 from headwater.changelog.identity import take_table
 from headwater.changelog.join import JoinInput
@@ -28,7 +29,6 @@ from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, KIND_TYPE, UPD
 from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, POSITION
 from headwater.changelog.operator import State, Time
 from headwater.changelog.pairing import key_columns, key_ids, last_not_after, without_nulls
-from headwater.changelog.rows import COUNT, CountedRows, distinct, net_rows, remove_rows
 from headwater.changelog.timers import TimeIndex
 from headwater.changelog.windows import window_hash
 from headwater.state.table import StateTable, TableSpec

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.changelog.columns import Bools, Ints
+from headwater.changelog.counted_rows import remove_rows
 from headwater.changelog.identity import take_table
 from headwater.changelog.kinds import HASH
-from headwater.changelog.rows import remove_rows
 from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["DUE", "TimeIndex"]

@@ -18,12 +18,12 @@ import pyarrow as pa
 
 from headwater.changelog.aggregate import ROWS, Aggregate
 from headwater.changelog.columns import Bools, Ints, concat, flat, widen
+from headwater.changelog.counted_rows import distinct, remove_rows
 from headwater.changelog.grouping import group_rows
 from headwater.changelog.identity import take_table
 from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, KIND_TYPE, UPDATE_BEFORE
 from headwater.changelog.operator import State, Time
 from headwater.changelog.pairing import key_ids
-from headwater.changelog.rows import distinct, remove_rows
 from headwater.changelog.timers import DUE, TimeIndex
 from headwater.changelog.windows import TICK, Assigner, from_local, to_local, watermarks_of, window_hash
 from headwater.state.table import StateTable, TableSpec

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
-from headwater.cli.stopping import Stop, in_background
+from headwater.cli.signals import Stop, in_background
 from headwater.cli.style import count
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def demo(
       headwater demo --seconds 20
     """
     from headwater.cli.progress import ensure_jars
-    from headwater.cli.quiet import start_spark
+    from headwater.cli.spark_output import start_spark
     from headwater.demo.run import DemoRun
 
     typer.secho("Headwater demo: a Kafka broker, page views, and two SQL scripts that count them.", bold=True)

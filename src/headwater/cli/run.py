@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headwater.cli.launch import CheckpointOption, ConfOption, Launch, MasterOption
-from headwater.cli.rows import FormatOption, RowFormat
 from headwater.cli.scripts import Environment, ScriptArguments, ScriptFile, Variables, plan_scripts, read_scripts
+from headwater.cli.select_output import FormatOption, RowFormat
 from headwater.errors import HeadwaterError
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Watching:
 
 def run_files(files: Sequence[ScriptFile], launch: Launch, watching: Watching) -> None:
     from headwater.cli.runner import Runner
-    from headwater.cli.stopping import Stop
+    from headwater.cli.signals import Stop
     from headwater.cli.view import log_error
 
     planned = plan_scripts(launch.definitions(), files, launch.variables)

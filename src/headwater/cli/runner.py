@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from headwater.cli.rows import RowFormat, show_query
 from headwater.cli.scripts import Planned, located
-from headwater.cli.stopping import Stop, in_background
+from headwater.cli.select_output import RowFormat, show_query
+from headwater.cli.signals import Stop, in_background
 from headwater.cli.style import show_table
 from headwater.cli.view import JobView, LogSettings, open_view, summary_lines
 from headwater.control.meter import JobSample
@@ -162,7 +162,7 @@ class Runner:
 
     def _start_spark(self) -> None:
         from headwater.cli.progress import ensure_jars
-        from headwater.cli.quiet import keep_standard_error, start_spark
+        from headwater.cli.spark_output import keep_standard_error, start_spark
 
         ensure_jars(["spark"])
         keep_standard_error()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headwater.cli.launch import CheckpointOption, ConfOption, Launch, MasterOption
-from headwater.cli.rows import FormatOption, RowFormat
 from headwater.cli.run import Watching, run_files
 from headwater.cli.scripts import Environment, ScriptFile, Variables, read_scripts
+from headwater.cli.select_output import FormatOption, RowFormat
 
 if TYPE_CHECKING:
     from headwater.cli.shell.shell import Shell
@@ -65,8 +65,8 @@ def _statements(execute: list[str], paths: list[str]) -> list[ScriptFile]:
 
 def _shell(files: list[ScriptFile], launch: Launch, form: RowFormat) -> None:
     from headwater.cli.progress import ensure_jars
-    from headwater.cli.quiet import keep_standard_error
     from headwater.cli.shell.shell import Shell
+    from headwater.cli.spark_output import keep_standard_error
     from headwater.control.server import registered
 
     ensure_jars(["spark"])

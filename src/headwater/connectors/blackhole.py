@@ -35,6 +35,6 @@ class BlackholeSink(Sink):
         self._table = table
 
     def encode(self, rows: DataFrame) -> DataFrame:
-        from headwater.connectors.rows import checked_not_null
+        from headwater.connectors.sink_rows import checked_not_null
 
         return checked_not_null(rows, self._table)

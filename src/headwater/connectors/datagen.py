@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from headwater.catalog.connector import CONNECTOR, Connector, Emits
 from headwater.options.base import Option
 from headwater.options.closest import did_you_mean
+from headwater.options.parsing import under
 from headwater.options.problems import Problem
-from headwater.options.reading import under
 from headwater.options.types import BOOL, DURATION, INT, LONG, STRING, enum
 
 if TYPE_CHECKING:

@@ -56,7 +56,7 @@ class PrintSink(Sink):
         self._writers = table.options.integer("sink.parallelism") or 0
 
     def encode(self, rows: DataFrame) -> DataFrame:
-        from headwater.connectors.rows import checked_not_null
+        from headwater.connectors.sink_rows import checked_not_null
         from headwater.sql.spark_text import quote_name
 
         rows = checked_not_null(rows, self._table)

@@ -15,7 +15,7 @@ from headwater.connectors.runtime import LeftOut, Position, Sink
 from headwater.errors import HeadwaterError
 from headwater.execution.failures import translate
 from headwater.execution.loop import RETRY_SECONDS, Loop
-from headwater.execution.operators import OperatorProgress
+from headwater.execution.operator_metrics import OperatorProgress
 from headwater.execution.spark import job_session
 from headwater.options.session import SessionOptions
 from headwater.options.spelling import respelled

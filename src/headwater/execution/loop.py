@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, TypeVar
 from headwater.catalog.tables import Table
 from headwater.connectors.runtime import LeftOut, Position, RuntimeContext, Sink, SinkStart
 from headwater.errors import UnknownSchemaError
-from headwater.execution.beginnings import beginning
 from headwater.execution.executor import BatchExecutor, Route
 from headwater.execution.failures import is_transient
 from headwater.execution.inputs import Inputs, Range, is_finished
 from headwater.execution.latency import Latency, total_of
 from headwater.execution.lowering import tasks_of
-from headwater.execution.operators import operators_after
+from headwater.execution.operator_metrics import operators_after
+from headwater.execution.start_message import beginning
 from headwater.execution.watermarks import Watermarks
 from headwater.options.secrets import is_secret
 from headwater.plan.determinism import is_deterministic
 from headwater.plan.fingerprint import Fingerprint, check_compatible, fingerprint_of
 from headwater.plan.nodes import Write
-from headwater.plan.times import processing_period
+from headwater.plan.time_attributes import processing_period
 from headwater.protocol.batches import Batches
 from headwater.protocol.checkpoint import Checkpoint, Recovered
 from headwater.protocol.records import Commit, Genesis, Intent, files_of

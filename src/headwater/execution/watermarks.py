@@ -1,7 +1,7 @@
 """Watermarks: of the partitions of a source, computed where they are read, and of sources, decided by the driver.
 
 1. A task that reads a partition, in the order of its messages, gives each row the greatest watermark of the rows
-   before it, earlier batches included (`watermark_stage`). What was late in its own partition is late, and nothing
+   before it, earlier batches included (`watermark_worker`). What was late in its own partition is late, and nothing
    else is: however batches are cut, and however far other partitions are.
 2. The greatest watermark of each partition is reported, and becomes part of the commit.
 3. The next batch is given the watermark of each source as of that commit: the least of its partitions. It is

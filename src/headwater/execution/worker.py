@@ -29,7 +29,7 @@ from headwater.changelog.operator import DropsLateRows, Operator, Time
 from headwater.connectors.runtime import Reader, Renderer, Split, Writer
 from headwater.connectors.workers import Batches, in_worker
 from headwater.errors import JobError
-from headwater.execution.operators import shown_rows
+from headwater.execution.operator_metrics import shown_rows
 from headwater.execution.watermarks import time_of
 from headwater.protocol.batch_ids import BatchId
 from headwater.protocol.storage import open_storage

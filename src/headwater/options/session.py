@@ -11,7 +11,7 @@ from typing import Any
 from headwater.errors import ValidationError
 from headwater.options.base import Option, OptionType
 from headwater.options.closest import close_to, did_you_mean
-from headwater.options.reading import parse_value
+from headwater.options.parsing import parse_value
 from headwater.options.secrets import MASK, is_secret, masked
 from headwater.options.session_flink import DIFFERS, FLINKS, MEANINGLESS
 from headwater.options.time_zone import time_zone

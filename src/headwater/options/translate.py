@@ -22,8 +22,8 @@ from headwater.options.legacy import (
     of_type,
 )
 from headwater.options.numbered import folded
+from headwater.options.parsing import family_prefix, parse_value, read_options, supported_keys
 from headwater.options.problems import Problem
-from headwater.options.reading import family_prefix, parse_value, read_options, supported_keys
 from headwater.options.spelling import Spelling, as_written
 from headwater.plugins import CONNECTORS, FORMATS
 

@@ -14,19 +14,19 @@ from headwater.catalog.validation import check_sink, check_source
 from headwater.errors import SqlError, ValidationError
 from headwater.plan import nodes as n
 from headwater.plan.coerce import wider
-from headwater.plan.fit import SinkRules, fitted
+from headwater.plan.from_clause import FromClause, resolves
 from headwater.plan.grouping import build_grouped, needs_grouping
-from headwater.plan.joining import JoinSettings
-from headwater.plan.joins import FromClause, resolves
+from headwater.plan.join_conditions import JoinSettings
 from headwater.plan.names import unique_names
 from headwater.plan.nodes import column_reference
-from headwater.plan.overs import Overs
+from headwater.plan.over_windows import Overs
 from headwater.plan.predicates import conjuncts, has_query
 from headwater.plan.ranks import Ranks, build_limited
 from headwater.plan.relation import Locate, Relation, expand_stars, output_name, relation_of, without_alias
+from headwater.plan.sink_columns import SinkRules, fitted
 from headwater.plan.subqueries import Subqueries
-from headwater.plan.times import with_proctime, with_watermark
-from headwater.plan.unnesting import unnested
+from headwater.plan.time_attributes import with_proctime, with_watermark
+from headwater.plan.unnest import unnested
 from headwater.plan.windows import WINDOW_FUNCTIONS, EmitRules, function_name, window_table
 from headwater.sql.expressions import Scope, ScopeColumn, bind, compile_expression
 from headwater.sql.functions.casts import convert

@@ -6,14 +6,14 @@ from headwater.catalog.catalog import Catalog
 from headwater.errors import SqlError
 from headwater.plan.build import Builder, PlanRules
 from headwater.plan.changelog import decide_changelog
+from headwater.plan.column_pruning import prune
+from headwater.plan.common_subplans import share_equal
 from headwater.plan.determinism import refuse_non_deterministic
-from headwater.plan.merge import merge_projects
+from headwater.plan.filter_pushdown import push_filters
+from headwater.plan.merge_projections import merge_projects
 from headwater.plan.nodes import Write
-from headwater.plan.prune import prune
-from headwater.plan.push import push_filters
 from headwater.plan.rank_limits import refuse_unlimited_ranks
-from headwater.plan.share import share_equal
-from headwater.plan.times import drop_unused_times, refuse_open_sessions
+from headwater.plan.time_attributes import drop_unused_times, refuse_open_sessions
 from headwater.sql.statements import Insert
 
 __all__ = ["PASSES", "finished", "plan_insert"]

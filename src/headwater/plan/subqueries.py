@@ -19,9 +19,9 @@ from sqlglot import exp
 
 from headwater.errors import SqlError
 from headwater.plan import nodes as n
+from headwater.plan.from_clause import resolves
 from headwater.plan.grouping import needs_grouping
-from headwater.plan.joining import Joining
-from headwater.plan.joins import resolves
+from headwater.plan.join_conditions import Joining
 from headwater.plan.predicates import COMPARISONS, conjuncts, has_query, unwrapped
 from headwater.plan.query_trees import (
     SHAPES,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from headwater.formats.base import Format
 from headwater.options.base import Option
 from headwater.options.legacy import SIDES, SUMMARY, TYPES, of_type
-from headwater.options.reading import under
+from headwater.options.parsing import under
 from headwater.options.session import SESSION_OPTIONS
 from headwater.options.types import show
 from headwater.plugins import CONNECTORS, FORMATS

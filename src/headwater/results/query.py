@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headwater.changelog.kinds import KIND, SHORT_NAMES
 from headwater.errors import JobError
-from headwater.results.held import HeldRows, final, kinds_of
+from headwater.results.materialized import HeldRows, final, kinds_of
 from headwater.results.values import python_values
 
 if TYPE_CHECKING:

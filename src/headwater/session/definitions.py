@@ -17,10 +17,10 @@ from headwater.options.session import SessionOptions, check_job_name, is_declare
 from headwater.plan.batch_mode import check_bounded
 from headwater.plan.build import PlanRules
 from headwater.plan.fingerprint import Fingerprint, fingerprint_of
-from headwater.plan.fit import SinkRules
 from headwater.plan.nodes import Write
 from headwater.plan.planner import plan_insert
 from headwater.plan.query import PlannedQuery, plan_query
+from headwater.plan.sink_columns import SinkRules
 from headwater.plan.validation import check_table, view_columns
 from headwater.plan.windows import EmitRules
 from headwater.session.create_table_as import as_select, insert_of

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from operator_model import reopened
 
 from headwater.changelog.aggregate import ROWS
-from headwater.changelog.arrivals import ARRIVAL
 from headwater.changelog.kinds import HASH, INSERT, UPDATE_AFTER
 from headwater.changelog.materialize import ROW, ROW_HASH, ROW_WEIGHT, Conflict, Materialize
 from headwater.changelog.operator import Time
+from headwater.changelog.ordered_values import ARRIVAL
 from headwater.errors import JobError
 
 KEYS = pa.schema([("k", pa.int64())])

@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from operator_model import Live, Played, actions, changes_table, key_hash, oracle, reopened, shuffled
 
-from headwater.changelog.arrivals import ARRIVAL
 from headwater.changelog.frames import Frame
 from headwater.changelog.kinds import DELETE, INSERT, KIND
 from headwater.changelog.operator import FINAL, Time
+from headwater.changelog.ordered_values import ARRIVAL
 from headwater.changelog.ordering import SortKey
 from headwater.changelog.over import OverCall, OverTable
 from headwater.changelog.over_time import OverTime

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from operator_model import Live, Played, actions, key_hash, oracle, shuffled
 
-from headwater.changelog import levels, rank
+from headwater.changelog import rank, sorted_groups
 from headwater.changelog.kinds import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from headwater.changelog.ordering import SortKey
 from headwater.changelog.rank import Rank, RankFunction
@@ -30,7 +30,7 @@ def small_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are divided into many levels."""
     monkeypatch.setattr(rank, "_LEAST_FIRST", 2)
     monkeypatch.setattr(rank, "_FIRST_PER_RANK", 1)
-    monkeypatch.setattr(levels, "GROWTH", 2)
+    monkeypatch.setattr(sorted_groups, "GROWTH", 2)
 
 
 def query(operator: Rank) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from headwater.execution.beginnings import beginning
 from headwater.execution.latency import Latency, total_of
+from headwater.execution.start_message import beginning
 from headwater.protocol.checkpoint import Recovered
 from headwater.protocol.records import Commit, Genesis, Intent
 

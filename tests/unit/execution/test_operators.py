@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from headwater.execution.operators import OperatorProgress, operators_after, shown_rows
+from headwater.execution.operator_metrics import OperatorProgress, operators_after, shown_rows
 from headwater.state.manifest import RunFile
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from headwater.changelog.operator import FINAL, OWN_WATERMARK
 from headwater.connectors.runtime import PLACE
-from headwater.execution import watermark_stage
-from headwater.execution.watermark_stage import ROW_WATERMARK, WatermarkStage
+from headwater.execution import watermark_worker
+from headwater.execution.watermark_worker import ROW_WATERMARK, WatermarkStage
 from headwater.execution.watermarks import END, WatermarkedSource, Watermarks, reported_watermarks, time_of
 from headwater.execution.worker import TaskBatch
 from headwater.protocol.records import Commit
@@ -107,7 +107,7 @@ def test_rows_have_the_watermark_of_their_partition_however_batches_are_cut(monk
             size, number = rng.randrange(1, len(rest) + 1), number + 1
             batch, rest = rest[:size], rest[size:]
             current = TaskBatch(number, f"a{number}", "", [], watermarks=watermarks)
-            monkeypatch.setattr(watermark_stage.TaskBatch, "current", lambda current=current: current)
+            monkeypatch.setattr(watermark_worker.TaskBatch, "current", lambda current=current: current)
             reports = Reported()
             found += run(WatermarkStage(0, "t:", reports), batch, rng)  # type: ignore[arg-type]
             watermarks = reported_watermarks(watermarks, 1, reports, f"a{number}")

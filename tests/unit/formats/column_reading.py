@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType
 
 from headwater.formats.base import ColumnReader, FormatField, all_formats
-from headwater.options.reading import parse_options
+from headwater.options.parsing import parse_options
 from headwater.sql.parser import parse_type
 
 

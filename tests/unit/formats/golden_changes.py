@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from headwater.changelog.kinds import SHORT_NAMES
 from headwater.formats.base import ChangelogFormat, Decoder, DecodeRequest, FormatField, all_formats, change_name
-from headwater.options.reading import parse_options
+from headwater.options.parsing import parse_options
 from headwater.sql.parser import parse_type
 from headwater.sql.types import Field, SqlType
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headwater.formats.base import Decoder, DecodeRequest, FormatField, all_formats
-from headwater.options.reading import parse_options
+from headwater.options.parsing import parse_options
 from headwater.sql.parser import parse_type
 from headwater.sql.types import Field, SqlType
 

@@ -16,7 +16,7 @@ from golden_rows import Golden, decode, encode, literal
 from pyspark.sql import SparkSession
 
 from headwater.formats.base import ChangelogFormat, FormatField, RegisteredFormat, SchemaLocation, all_formats
-from headwater.options.reading import parse_options
+from headwater.options.parsing import parse_options
 from headwater.sql.parser import parse_type
 
 

@@ -7,7 +7,7 @@ from golden_rows import Golden, check_decoded, check_encoded, decode, encode, ex
 from pyspark.sql import SparkSession
 
 from headwater.formats.base import FormatField, all_formats
-from headwater.options.reading import parse_options
+from headwater.options.parsing import parse_options
 from headwater.sql.parser import parse_type
 from headwater.sql.types import Field, SqlType
 

@@ -17,7 +17,7 @@ from golden_rows import Golden, decode
 from pyspark.sql import SparkSession
 
 from headwater.formats.base import FormatField, all_formats
-from headwater.options.reading import parse_options
+from headwater.options.parsing import parse_options
 from headwater.sql.parser import parse_type
 
 pytestmark = pytest.mark.spark

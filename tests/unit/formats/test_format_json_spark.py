@@ -10,7 +10,7 @@ from golden_rows import ERROR, Golden, check_decoded, check_encoded, decode, enc
 from pyspark.sql import SparkSession
 
 from headwater.formats.base import FormatField, all_formats
-from headwater.options.reading import parse_options
+from headwater.options.parsing import parse_options
 from headwater.sql.parser import parse_type
 
 pytestmark = pytest.mark.spark

@@ -6,7 +6,7 @@ import pytest
 
 from headwater.formats.base import ChangelogFormat, FormatField, all_formats
 from headwater.formats.csv.dialect import unescape_java
-from headwater.options.reading import read_options
+from headwater.options.parsing import read_options
 from headwater.sql.parser import parse_type
 from headwater.sql.spark_text import string_literal
 

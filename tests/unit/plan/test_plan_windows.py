@@ -8,7 +8,7 @@ from plan_tables import KAFKA, session
 from headwater.changelog import operator
 from headwater.errors import HeadwaterError
 from headwater.plan import nodes as n
-from headwater.plan.times import processing_period
+from headwater.plan.time_attributes import processing_period
 from headwater.sql import typed
 
 TABLES = f"""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headwater.cli.rows import RowFormat, show_query
+from headwater.cli.select_output import RowFormat, show_query
 from headwater.errors import ValidationError
 from headwater.plan.nodes import Column
 from headwater.results.query import Change

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from headwater.cli.rows import RowFormat
+from headwater.cli.select_output import RowFormat
 from headwater.cli.style import aligned, show_table
 from headwater.errors import HeadwaterError, ValidationError
 from headwater.options.closest import did_you_mean

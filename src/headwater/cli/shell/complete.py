@@ -18,8 +18,8 @@ from prompt_toolkit.document import Document
 from headwater.catalog.catalog import Catalog
 from headwater.catalog.tables import Table
 from headwater.cli.shell.commands import COMMANDS
+from headwater.cli.shell.input_text import KEYWORDS
 from headwater.cli.shell.topics import KnownTopics
-from headwater.cli.shell.words import KEYWORDS
 from headwater.errors import HeadwaterError
 from headwater.options.base import Option
 from headwater.options.session import SESSION_OPTIONS

@@ -16,7 +16,7 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
 from headwater.cli.shell.complete import SqlCompleter
-from headwater.cli.shell.words import SqlLexer, is_complete
+from headwater.cli.shell.input_text import SqlLexer, is_complete
 from headwater.install.home import headwater_home
 from headwater.options.secrets import is_secret
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from headwater.cli.rows import RowFormat, show_query
+from headwater.cli.select_output import RowFormat, show_query
 from headwater.cli.shell.commands import run_command
-from headwater.cli.stopping import in_background
+from headwater.cli.signals import in_background
 from headwater.cli.style import error_message, seconds, show_table
 from headwater.errors import HeadwaterError
 from headwater.session.preflight import check_sources
@@ -144,7 +144,7 @@ class Shell:
 
     def _start_spark(self) -> None:
         """And once through a query, so that the first one that is typed finds workers and classes loaded."""
-        from headwater.cli.quiet import start_spark
+        from headwater.cli.spark_output import start_spark
         from headwater.session import Session
 
         try:

@@ -22,16 +22,16 @@ from pyspark.sql.types import ArrayType
 
 from headwater.changelog.accumulate import Accumulator
 from headwater.changelog.aggregate import ROWS, Aggregate, Extreme
-from headwater.changelog.arrivals import ARRIVAL, Collected, OrderedMultiset, order_of
 from headwater.changelog.conditions import And, Compare, Condition, IsNull, Literal, Not, Or
 from headwater.changelog.conditions import Column as Col
 from headwater.changelog.exact_sums_sql import SALT, DoubleSum, partial_columns, partial_keys, partial_sums, salted
 from headwater.changelog.kinds import HASH, KIND
 from headwater.changelog.multiset import Multiset
+from headwater.changelog.ordered_values import ARRIVAL, Collected, OrderedMultiset, order_of
 from headwater.changelog.preaggregate import PreAggregation
 from headwater.connectors.runtime import LocalAggregation
+from headwater.execution.lowering.accumulators import Declared, Partials, declared
 from headwater.execution.lowering.base import Lowering, lowers
-from headwater.execution.lowering.partials import Declared, Partials, declared
 from headwater.plan import nodes as n
 from headwater.sql.spark_text import quote_name
 from headwater.sql.typed import Predicate

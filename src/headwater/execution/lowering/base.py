@@ -19,10 +19,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from headwater.changelog.expiring import Expiring
 from headwater.changelog.kinds import HASH, KIND
 from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, POSITION
 from headwater.changelog.operator import OWN_WATERMARK, Operator
+from headwater.changelog.state_ttl import Expiring
 from headwater.connectors.runtime import PLACE, ScanPlan
 from headwater.connectors.spark_types import type_sql
 from headwater.connectors.workers import map_in_arrow
@@ -30,9 +30,9 @@ from headwater.execution.inputs import Inputs, Splits
 from headwater.execution.python_functions import register_functions
 from headwater.execution.worker import INPUT, OperatorStage, ReadStage, Reports, input_column
 from headwater.plan import nodes as n
+from headwater.plan.common_subplans import keeps_state
 from headwater.plan.fingerprint import operator_name
-from headwater.plan.share import keeps_state
-from headwater.plan.times import watermark_scans
+from headwater.plan.time_attributes import watermark_scans
 from headwater.spark_internals import executed_plan
 from headwater.sql.spark_text import quote_name
 from headwater.state.table import TableSpec

@@ -8,11 +8,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from headwater.changelog.aggregate import ROWS
-from headwater.changelog.arrivals import ARRIVAL
 from headwater.changelog.kinds import HASH, KIND
 from headwater.changelog.materialize import ROW, ROW_HASH, ROW_WEIGHT, Conflict, Materialize
+from headwater.changelog.ordered_values import ARRIVAL
+from headwater.execution.lowering.accumulators import WEIGHT
 from headwater.execution.lowering.base import Lowering, lowers, pick
-from headwater.execution.lowering.partials import WEIGHT
 from headwater.plan import nodes as n
 from headwater.sql.spark_text import quote_name
 from headwater.sql.types import has_map

@@ -7,9 +7,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 from pyspark.sql.types import DataType
 
-from headwater.changelog.arrivals import ARRIVAL
 from headwater.changelog.frames import Frame
 from headwater.changelog.kinds import KIND
+from headwater.changelog.ordered_values import ARRIVAL
 from headwater.changelog.ordering import SortKey
 from headwater.changelog.over import OverCall, OverTable
 from headwater.changelog.over_time import OverTime

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from headwater.changelog.arrivals import ARRIVAL
 from headwater.changelog.at_window_end import AtWindowEnd, WindowInput
 from headwater.changelog.deduplicate import Deduplicate, DeduplicateByArrival
 from headwater.changelog.kinds import HASH, KIND
 from headwater.changelog.operator import OWN_WATERMARK, Operator
+from headwater.changelog.ordered_values import ARRIVAL
 from headwater.changelog.ordering import SortKey
 from headwater.changelog.rank import Rank
 from headwater.execution.lowering.base import ORDERED_BY, Lowering, lowers, pick

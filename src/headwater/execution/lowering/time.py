@@ -10,7 +10,7 @@ from headwater.changelog.operator import OWN_WATERMARK
 from headwater.connectors.runtime import PLACE
 from headwater.connectors.workers import map_in_arrow
 from headwater.execution.lowering.base import HIDDEN, Lowering, lowers
-from headwater.execution.watermark_stage import ROW_WATERMARK, ProcessingTimeStage, WatermarkStage
+from headwater.execution.watermark_worker import ROW_WATERMARK, ProcessingTimeStage, WatermarkStage
 from headwater.plan import nodes as n
 from headwater.sql.spark_text import quote_name
 

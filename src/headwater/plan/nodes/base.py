@@ -1,8 +1,8 @@
 """What every plan node declares. A node that leaves out one of these does not import.
 
 Immutable values: two nodes are equal if they compute the same. Facts flow up as properties (`mode`, `keys`,
-`constants`, `times`), needs flow down as methods (`takes`, `needs`): the passes in `plan.changelog`, `plan.prune` and
-others are the same for all nodes.
+`constants`, `times`), needs flow down as methods (`takes`, `needs`): the passes in `plan.changelog`,
+`plan.column_pruning` and others are the same for all nodes.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from headwater.changelog.columns import Bools
 from headwater.changelog.kinds import DELETE, INSERT, KIND_TYPE
 from headwater.connectors.kafka.read.columns import ColumnDecoder, PayloadColumns, expanded
 from headwater.connectors.kafka.read.fetch import CHUNK_ROWS, Fetch
-from headwater.connectors.kafka.read.local import LocalGroups
+from headwater.connectors.kafka.read.local_aggregation import LocalGroups
 from headwater.connectors.kafka.read.splits import splits_of
 from headwater.connectors.kafka.read.superseded import newest_messages, newest_rows, partition_runs
 from headwater.connectors.runtime import Split

@@ -26,7 +26,7 @@ from headwater.changelog.kinds import KIND
 from headwater.changelog.preaggregate import PartialAggregate, PreAggregation
 from headwater.connectors.kafka.read.columns import PayloadColumns
 from headwater.connectors.kafka.read.expressions import REST, RowExpressions, carried_columns, only_topic
-from headwater.connectors.kafka.read.local import LocalGroups
+from headwater.connectors.kafka.read.local_aggregation import LocalGroups
 from headwater.connectors.kafka.read.payloads import WantedPayload, payload_of, present_payloads, wanted_payloads
 from headwater.connectors.kafka.read.reader import MESSAGE, READ, WHOLE, MessageDecoding
 from headwater.connectors.kafka.table.metadata import MESSAGE_WITH_HEADERS

@@ -14,8 +14,8 @@ from headwater.connectors.kafka.table.options import KAFKA_OPTIONS, PROPERTIES, 
 from headwater.connectors.kafka.table.rules import sink_problems, source_problems, table_problems
 from headwater.formats.base import ChangelogFormat, all_formats
 from headwater.options.base import Option
+from headwater.options.parsing import under
 from headwater.options.problems import Problem
-from headwater.options.reading import under
 
 if TYPE_CHECKING:
     from headwater.catalog.tables import Table

@@ -1,7 +1,7 @@
 """What a table of `kafka` or `upsert-kafka` must keep to, in Flink's words where people search for them.
 
 One function, one rule; `RULES` is the order in which problems are reported. Rules read options that are well formed:
-`options.reading` has already complained about missing, unsupported and malformed ones.
+`options.parsing` has already complained about missing, unsupported and malformed ones.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Writing Kafka topics: the one way out.
 
-Driver: `sink` (the port), `messages` (rows → messages, as Spark SQL), `topics`, `progress` (what writers have
+Driver: `sink` (the port), `messages` (rows → messages, as Spark SQL), `topics`, `committed_batches` (what writers have
 committed). Workers: `writer`, `partitions`, `columns` (Arrow → librdkafka), `transactions`, `pool`, `producer` and
-`library` (librdkafka's C interface).
+`librdkafka` (librdkafka's C interface).
 """

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from confluent_kafka import KafkaError
 
-from headwater.connectors.kafka.write.library import FIELD, MESSAGE, error_code, library, reported
+from headwater.connectors.kafka.write.librdkafka import FIELD, MESSAGE, error_code, library, reported
 from headwater.connectors.kafka.write.producer import Producer
 
 __all__ = ["ROWS_AT_ONCE", "send"]

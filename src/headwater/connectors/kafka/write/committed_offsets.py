@@ -10,7 +10,14 @@ from typing import Any
 from confluent_kafka import KafkaException
 
 from headwater.connectors.kafka.clients.client_errors import LastError, translated
-from headwater.connectors.kafka.write.library import CONSUMER, Partition, PartitionList, library, new_client, reported
+from headwater.connectors.kafka.write.librdkafka import (
+    CONSUMER,
+    Partition,
+    PartitionList,
+    library,
+    new_client,
+    reported,
+)
 from headwater.protocol.batch_ids import BatchId
 
 __all__ = ["NOTHING_COMMITTED", "Committed", "committed_offset"]

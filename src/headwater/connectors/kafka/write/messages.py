@@ -18,7 +18,7 @@ from headwater.catalog.tables import Table
 from headwater.changelog.kinds import INSERT, KIND, RETRACTED, SHORT_NAMES
 from headwater.connectors.kafka.table.layout import MessageLayout, MessageSide, message_layout
 from headwater.connectors.kafka.table.options import names_its_topics
-from headwater.connectors.rows import OLD, checked_not_null, with_old_rows
+from headwater.connectors.sink_rows import OLD, checked_not_null, with_old_rows
 from headwater.error_markers import RAISED
 from headwater.formats.base import ChangelogFormat
 from headwater.sql.spark_text import field_of, quote_name, string_literal

@@ -15,7 +15,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from headwater.connectors.kafka.clients.client_errors import LastError, is_refusal
 from headwater.connectors.kafka.write.committed_offsets import Committed
-from headwater.connectors.kafka.write.library import PRODUCER, Partition, checked, library, new_client, reported
+from headwater.connectors.kafka.write.librdkafka import PRODUCER, Partition, checked, library, new_client, reported
 
 __all__ = ["Producer"]
 

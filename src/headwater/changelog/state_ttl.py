@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.changelog.columns import Ints, flat
+from headwater.changelog.counted_rows import distinct, remove_rows
 from headwater.changelog.kinds import HASH
 from headwater.changelog.operator import Operator, State, Time
-from headwater.changelog.rows import distinct, remove_rows
 from headwater.changelog.timers import TimeIndex
 from headwater.state.table import TableSpec
 

@@ -16,10 +16,10 @@ from sqlglot import exp
 from headwater.errors import SqlError
 from headwater.plan import nodes as n
 from headwater.plan.coerce import wider
-from headwater.plan.joining import Joining, JoinSettings
+from headwater.plan.join_conditions import Joining, JoinSettings
 from headwater.plan.predicates import conjuncts, is_true
 from headwater.plan.relation import Relation, with_expressions
-from headwater.plan.unnesting import unnested
+from headwater.plan.unnest import unnested
 from headwater.sql.expressions import Scope, ScopeColumn, bind, bound_column, compile_predicate, name_nodes
 from headwater.sql.functions.casts import convert
 from headwater.sql.functions.spark_sql import combine

@@ -6,7 +6,7 @@ import pytest
 from prompt_toolkit.document import Document
 
 from headwater.cli.shell.complete import SqlCompleter, proposals
-from headwater.cli.shell.words import SqlLexer, is_complete
+from headwater.cli.shell.input_text import SqlLexer, is_complete
 from headwater.session import Session
 
 TABLES = """

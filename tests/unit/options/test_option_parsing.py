@@ -6,7 +6,7 @@ import pytest
 
 from headwater.errors import Position, ValidationError
 from headwater.options.base import Option
-from headwater.options.reading import parse_options, read_options
+from headwater.options.parsing import parse_options, read_options
 from headwater.options.secrets import is_secret, masked
 from headwater.options.types import DURATION, INT, STRING, enum
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headwater.cli.stopping import in_background
+from headwater.cli.signals import in_background
 from headwater.cli.style import count, span
 from headwater.errors import ValidationError
 

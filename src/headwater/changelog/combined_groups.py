@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 
 from headwater.changelog.accumulate import Accumulator, Kept
 from headwater.changelog.aggregate import ROWS, Aggregate
-from headwater.changelog.arrivals import ARRIVAL, OrderedMultiset
 from headwater.changelog.columns import Ints, flat
+from headwater.changelog.counted_rows import COUNT
 from headwater.changelog.exact_sums import ExactSums
 from headwater.changelog.identity import row_ids, take_table
 from headwater.changelog.multiset import GROUP, Multiset
+from headwater.changelog.ordered_values import ARRIVAL, OrderedMultiset
 from headwater.changelog.reduce import checked_cast, reduce_numbered
-from headwater.changelog.rows import COUNT
 
 __all__ = ["Numbered", "combined_results"]
 

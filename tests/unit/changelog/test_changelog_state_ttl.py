@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 from operator_model import Played, key_hash, reopened
 
-from headwater.changelog.expiring import Expiring
 from headwater.changelog.join import Join, JoinInput
 from headwater.changelog.kinds import DELETE, INSERT
 from headwater.changelog.operator import Operator, Time
 from headwater.changelog.ordering import SortKey
 from headwater.changelog.over import OverTable
 from headwater.changelog.rank import Rank
+from headwater.changelog.state_ttl import Expiring
 
 COLUMNS = pa.schema([("k", pa.int64()), ("x", pa.int64())])
 OTHER = pa.schema([("c", pa.int64()), ("y", pa.int64())])

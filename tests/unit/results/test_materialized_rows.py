@@ -12,8 +12,8 @@ import pytest
 from headwater.changelog.kinds import KIND
 from headwater.errors import ResultTooLargeError
 from headwater.plan.query import Ordering
-from headwater.results import held
-from headwater.results.held import HeldRows, final
+from headwater.results import materialized
+from headwater.results.materialized import HeldRows, final
 
 SCHEMA = pa.schema([("k", pa.string()), ("v", pa.float64())])
 KINDS = {"+I": 0, "-U": 1, "+U": 2, "-D": 3}
@@ -76,7 +76,7 @@ def test_more_rows_than_allowed_are_an_error(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(ResultTooLargeError, match="more than 2 rows") as raised:
         kept.apply(changes(("+I", "c", 1)))
     assert "LIMIT" in raised.value.hint
-    monkeypatch.setattr(held, "MAX_BYTES", 10)
+    monkeypatch.setattr(materialized, "MAX_BYTES", 10)
     with pytest.raises(ResultTooLargeError, match="MB"):
         HeldRows(query(), SCHEMA, 100).apply(changes(("+I", "a", 1)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headwater.plan import nodes as n
-from headwater.plan.share import keeps_state
+from headwater.plan.common_subplans import keeps_state
 
 __all__ = ["prune"]
 

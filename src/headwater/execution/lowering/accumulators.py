@@ -10,13 +10,13 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType
 
 from headwater.changelog.aggregate import ROWS
-from headwater.changelog.arrivals import Collected
 from headwater.changelog.exact_sums import weight_name
 from headwater.changelog.exact_sums_sql import DoubleSum
 from headwater.changelog.kinds import ADDED
+from headwater.changelog.ordered_values import Collected
 from headwater.changelog.preaggregate import PartialAggregate, PartialKind, double_sum
 from headwater.changelog.results import Result
-from headwater.changelog.spreads import SPREADS, square_sql
+from headwater.changelog.variance import SPREADS, square_sql
 from headwater.plan import nodes as n
 from headwater.sql.typed import AggregateCall
 

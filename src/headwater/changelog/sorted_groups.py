@@ -21,12 +21,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.changelog.columns import Bools, Ints, concat, flat, widen
+from headwater.changelog.counted_rows import COUNT, CountedRows, Delta, Net, distinct
 from headwater.changelog.grouping import group_rows
 from headwater.changelog.identity import take_table
 from headwater.changelog.kinds import HASH
 from headwater.changelog.ordering import SortKey, order_rows
 from headwater.changelog.pairing import key_columns, key_ids, owners
-from headwater.changelog.rows import COUNT, CountedRows, Delta, Net, distinct
 from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["Changed", "Division", "Heads", "LevelGroups", "LeveledRows"]

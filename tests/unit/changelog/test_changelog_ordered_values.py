@@ -19,13 +19,13 @@ from operator_model import reopened
 
 from headwater.changelog.accumulate import Accumulator
 from headwater.changelog.aggregate import ROWS, Aggregate
-from headwater.changelog.arrivals import ARRIVAL, Collected, OrderedMultiset, order_of
 from headwater.changelog.exact_sums import weight_name
 from headwater.changelog.kinds import HASH
 from headwater.changelog.operator import FINAL, Time
+from headwater.changelog.ordered_values import ARRIVAL, Collected, OrderedMultiset, order_of
 from headwater.changelog.results import Result
 from headwater.changelog.session import SessionAggregate
-from headwater.changelog.spreads import SPREADS
+from headwater.changelog.variance import SPREADS
 from headwater.changelog.window import WindowAggregate
 from headwater.changelog.windows import Tumble
 
