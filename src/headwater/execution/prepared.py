@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -103,7 +104,10 @@ def spark_jobs(spark: SparkSession, properties: Mapping[str, str], group: str, d
     try:
         yield
     except BaseException:
-        _await_end_of_tasks(spark, group)
+        # In a thread of its own, which has its own connection to the JVM: if this thread was interrupted, an answer is
+        # still on its way to it, and its next call would wait behind the job that is to be cancelled, for good.
+        with ThreadPoolExecutor(1, "headwater-cancel") as cancelling:
+            cancelling.submit(_await_end_of_tasks, spark, group).result()
         raise
 
 

@@ -18,7 +18,7 @@ from headwater.testing.parse import read_case
 from headwater.testing.process import WorkerEngine
 from headwater.testing.replay import CaseFailure, Edit, MakeEngine, Replay
 from headwater.testing.replay_modes import ReplayMode, replay_modes_of
-from headwater.testing.spark import QUICK_SPARK
+from headwater.testing.spark import spark_of_tests
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,9 +74,7 @@ class CaseRunner:
 
     def spark(self) -> SparkSession:
         if self._spark is None:
-            from headwater.execution.spark import start_spark
-
-            self._spark = start_spark("local[2]", QUICK_SPARK)
+            self._spark = spark_of_tests()
         return self._spark
 
     def close(self) -> None:

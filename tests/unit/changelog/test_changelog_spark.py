@@ -21,10 +21,10 @@ PARTITIONS = 5
 
 @pytest.fixture(scope="module")
 def spark() -> SparkSession:
-    from headwater.execution.spark import job_session, start_spark
-    from headwater.testing.spark import QUICK_SPARK
+    from headwater.execution.spark import job_session
+    from headwater.testing.spark import spark_of_tests
 
-    return job_session(start_spark("local[1]", QUICK_SPARK), PARTITIONS, "")
+    return job_session(spark_of_tests(), PARTITIONS, "")
 
 
 def values(random: Random) -> float:

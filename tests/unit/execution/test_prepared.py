@@ -15,10 +15,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from headwater.execution.prepared import PreparedPlan, chunks, collect, count
-from headwater.execution.spark import job_session, start_spark
+from headwater.execution.spark import job_session
 from headwater.execution.worker import new_reports
 from headwater.sql.expressions import Scope, compile_expression
 from headwater.sql.parser import parse_expression
+from headwater.testing.spark import spark_of_tests
 
 Batches = Iterable[pa.RecordBatch]
 
@@ -27,7 +28,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot im
 
 @pytest.fixture(scope="module")
 def spark() -> SparkSession:
-    return job_session(start_spark("local[2]", {"spark.ui.enabled": "false"}), 2, "UTC")
+    return job_session(spark_of_tests(), 2, "UTC")
 
 
 def _number() -> int:

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import headwater
-from headwater.execution.spark import start_spark
 from headwater.spark_internals import activate, executed_plan, jvm, preload
+from headwater.testing.spark import spark_of_tests
 
 SOURCE = Path(headwater.__file__).parent
 PRIVATE = re.compile(r"\._(?:jvm|jdf|jsc|jsparkSession|jrdd|gateway)\b")
@@ -18,7 +18,7 @@ PRIVATE = re.compile(r"\._(?:jvm|jdf|jsc|jsparkSession|jrdd|gateway)\b")
 
 @pytest.fixture(scope="module")
 def spark() -> SparkSession:
-    return start_spark("local[2]", {"spark.ui.enabled": "false"})
+    return spark_of_tests()
 
 
 def test_private_names_of_pyspark_are_in_one_module() -> None:

@@ -12,10 +12,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def format_spark() -> SparkSession:
-    from headwater.execution.spark import start_spark
+    from headwater.testing.spark import spark_of_tests
 
-    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1"}
-    spark = start_spark("local[1]", settings).newSession()
+    spark = spark_of_tests().newSession()
+    spark.conf.set("spark.sql.shuffle.partitions", "1")
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     spark.conf.set("spark.sql.ansi.enabled", "true")
     spark.conf.set("spark.sql.caseSensitive", "true")

@@ -12,13 +12,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def sql_spark() -> SparkSession:
-    from headwater.execution.spark import start_spark
     from headwater.sql.typed import SPARK_SETTINGS
+    from headwater.testing.spark import spark_of_tests
 
-    # Every expression runs once: compiling the JVM's code well would take longer than running it.
-    quick_start = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
-    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1", **quick_start}
-    spark = start_spark("local[1]", settings).newSession()
+    spark = spark_of_tests().newSession()
+    spark.conf.set("spark.sql.shuffle.partitions", "1")
     for key, value in SPARK_SETTINGS.items():
         spark.conf.set(key, value)
     return spark
