@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
 
 from conftest import Invoke
 from headwater.broker import Broker
 from headwater.testing.kafka import Kafka, Record
+from headwater.testing.registry import SchemaRegistry
 
 DDL = """\
 CREATE TABLE users (id BIGINT, name STRING, age INT, PRIMARY KEY (id) NOT ENFORCED) WITH (
@@ -86,10 +91,66 @@ def test_what_is_written_is_read_by_the_table(
     assert "has no topic" in invoke("topic", "read", "screen", "--ddl", "tables.sql").err
 
 
+REGISTERED = """\
+CREATE TABLE items (id BIGINT NOT NULL, name STRING, price DECIMAL(9, 2)) WITH (
+  'connector' = 'kafka', 'topic' = '{topic}', 'properties.bootstrap.servers' = '{broker}', 'key.fields' = 'id',
+  'key.format' = '{format}', 'value.format' = '{format}', 'key.{format}.url' = '{url}', 'value.{format}.url' = '{url}',
+  'value.fields-include' = 'EXCEPT_KEY');
+"""
+
+
+def test_messages_with_a_registered_schema(
+    invoke: Invoke,
+    broker: Broker,
+    schema_registry: SchemaRegistry,
+    unique_topic: Callable[[str], str],
+    tmp_path: Path,
+) -> None:
+    """Written by table, read by the table, by the address of the registry alone, and by Confluent's own client."""
+    name, at, url = unique_topic("items"), ("--broker", broker.bootstrap_servers), schema_registry.url
+    ddl = REGISTERED.format(topic=name, broker=broker.bootstrap_servers, url=url, format="avro-confluent")
+    (tmp_path / "tables.sql").write_text(ddl, encoding="utf-8")
+    invoke("topic", "create", name, *at)
+    by_table = ("items", "--ddl", "tables.sql")
+    said = invoke("topic", "write", *by_table, "--key", '{"id": 7}', '{"name": "axe", "price": "9.50"}')
+    assert said.code == 0, said.err
+    shown = '{"id": 7} => {"name": "axe", "price": "9.50"}'
+    assert invoke("topic", "read", *by_table).out.endswith(f"{shown}\n")
+    by_format = ("--registry", url, "--key-format", "avro-confluent", "--format", "avro-confluent")
+    assert read(invoke, broker, name, *by_format)[0].endswith(shown)
+    assert read(invoke, broker, name, "--registry", url)[0].endswith('0e\' => {"name": "axe", "price": "9.50"}')
+    [message] = Kafka(broker.bootstrap_servers).read(name, {}, {0: 1})
+    context = SerializationContext(name, MessageField.VALUE)
+    value = AvroDeserializer(SchemaRegistryClient({"url": url}))(message.value, context)
+    assert value == {"name": "axe", "price": Decimal("9.50")}
+    refused = invoke("topic", "write", *by_table, "--key", '{"id": 7}', '{"price": "9.505"}')
+    assert (refused.code, "is no value of decimal(9, 2)" in refused.err) == (1, True), refused.err
+
+
+def test_changes_of_debezium_with_a_registered_schema(
+    invoke: Invoke, broker: Broker, schema_registry: SchemaRegistry, unique_topic: Callable[[str], str]
+) -> None:
+    name, url = unique_topic("changes"), schema_registry.url
+    row = {"type": "record", "name": "Value", "fields": [{"name": "id", "type": "int"}]}
+    fields = [{"name": "before", "type": ["null", row]}, {"name": "after", "type": ["null", "Value"]}]
+    envelope = {"type": "record", "name": "Envelope", "fields": [*fields, {"name": "op", "type": "string"}]}
+    encode = AvroSerializer(SchemaRegistryClient({"url": url}), json.dumps(envelope))
+    change = {"before": {"id": 1}, "after": None, "op": "d"}
+    kafka = Kafka(broker.bootstrap_servers)
+    kafka.create({name: 1})
+    kafka.produce([Record(name, b"k", encode(change, SerializationContext(name, MessageField.VALUE)), 0, 1)])
+    by_format = ("--registry", url, "--format", "debezium-avro-confluent")
+    [line] = read(invoke, broker, name, *by_format)
+    assert json.loads(line.split(" => ")[1]) == change
+    gone = invoke("topic", "read", name, "--registry", "http://127.0.0.1:9", "--broker", broker.bootstrap_servers)
+    assert (gone.code, "cannot be reached" in gone.err) == (1, True), gone.err
+
+
 def test_list_describe_and_delete(invoke: Invoke, broker: Broker, topic: str) -> None:
     at = ("--broker", broker.bootstrap_servers)
     listed = {line.split()[0]: line.split()[1:] for line in invoke("topic", "list", *at).out.splitlines()}
-    assert (listed["topic"], listed[topic]) == (["partitions", "messages"], ["2", "6"])
+    assert listed["topic"] == ["partitions", "messages", "size", "(estimate)"]
+    assert listed[topic] == ["2", "6", "~", "22", "B"]  # six keys and five values of two bytes
     described = invoke("topic", "describe", topic, *at).out.splitlines()
     assert described[1].split() == ["0", "1", "1", "of", "1", "in", "sync", "0", "3", "3"]
     assert "needs --yes" in invoke("topic", "delete", topic, *at).err
@@ -103,6 +164,10 @@ def test_list_describe_and_delete(invoke: Invoke, broker: Broker, topic: str) ->
     [
         (("read", "t", "--from", "yesterday"), "is not a place in a topic"),
         (("read", "t", "--partition", "9"), "has no partition 9"),
+        (("read", "t", "--format", "avro-confluent"), "--registry URL"),
+        (("read", "t", "--format", "avro"), "--ddl SCRIPT"),
+        (("read", "t", "--format", "jsno"), "Did you mean 'json'?"),
+        (("read", "t", "--registry", "nowhere"), "is not an address"),
         (("write", "t", "x", "--tombstone", "--key", "k"), "no value"),
         (("write", "t", "x", "--separator", ":"), "There is no ':' in 'x'"),
         (("write", "t", "x", "--partition", "9"), "has no partition 9"),

@@ -25,6 +25,7 @@ PARTITIONS = 2
 ARRAYS = (15_000, 45_000)  # messages that are a JSON array of one row: legal, and not for the column reader
 OUTAGE_SECONDS = float(os.environ.get("HEADWATER_OUTAGE_SECONDS", "20"))
 WAIT_SECONDS = 180.0
+SEEN_SECONDS = 10.0  # by then the job says that the broker is away
 
 SCRIPT = """
 SET 'headwater.batch.max-rows' = '5000';
@@ -70,7 +71,11 @@ def test_every_row_is_counted_once(
     _produce(source, topic, range(FIRST, ROWS))
     sink_broker.stop()  # takes about a second, in which batches are under way
     assert session.jobs[0].progress().rows_in < ROWS, "all was written before the broker had stopped"
-    time.sleep(OUTAGE_SECONDS)
+    away = time.monotonic()
+    _await(session, lambda: session.jobs[0].progress().status == "retrying")
+    assert time.monotonic() - away < SEEN_SECONDS
+    assert "does not answer" in session.jobs[0].progress().note
+    time.sleep(max(0.0, away + OUTAGE_SECONDS - time.monotonic()))
     assert session.jobs[0].progress().rows_in < ROWS
     sink_broker.start()
     _await(session, lambda: session.jobs[0].progress().rows_in >= ROWS)

@@ -135,14 +135,15 @@ def partitions_of(target: Target, client: Any) -> list[int]:
     return sorted(found[target.topic].partitions)
 
 
-def consumer_of(target: Target) -> Any:
+def consumer_of(target: Target, more: Mapping[str, Any] | None = None) -> Any:
+    """`more` are settings of librdkafka."""
     from confluent_kafka import Consumer
 
     from headwater.connectors.kafka.clients.settings import consumer_settings
 
     admin_of(target)
-    settings = {**consumer_settings(target.properties), "group.id": "headwater-topic", "auto.offset.reset": "earliest"}
-    return Consumer(settings)
+    own = {"group.id": "headwater-topic", "auto.offset.reset": "earliest", **(more or {})}
+    return Consumer({**consumer_settings(target.properties), **own})
 
 
 def producer_of(target: Target) -> Any:

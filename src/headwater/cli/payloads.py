@@ -7,15 +7,15 @@ import struct
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from headwater.errors import ValidationError
 
 if TYPE_CHECKING:
-    from headwater.catalog.tables import Table
+    from headwater.cli.kafka import Target
     from headwater.connectors.kafka.table.layout import MessageSide
 
-__all__ = ["TOMBSTONE", "Payloads", "payloads_of"]
+__all__ = ["TOMBSTONE", "NamedFormats", "Payloads", "payloads_of"]
 
 TOMBSTONE = "<tombstone>"
 _CONTROL = {9: "\\t", 10: "\\n", 13: "\\r"}
@@ -42,13 +42,52 @@ class Payloads:
         return _bytes(text, self.value)
 
 
-def payloads_of(table: Table | None) -> Payloads:
+@dataclass(frozen=True)
+class NamedFormats:
+    """What stands for a table where there is none: the formats of key and value, and the address of their registry."""
+
+    key: str = ""
+    value: str = ""
+    registry: str = ""
+
+
+def payloads_of(target: Target, named: NamedFormats | None = None) -> Payloads:
     from headwater.connectors.kafka.table.layout import message_layout
 
-    if table is None:
-        return Payloads()
-    layout = message_layout(table)
+    named = named if named is not None else NamedFormats()
+    if target.table is None:
+        value = named.value or ("avro-confluent" if named.registry and not named.key else "")
+        return Payloads(_named(target.topic, "key", named.key, named), _named(target.topic, "value", value, named))
+    if named != NamedFormats():
+        raise ValidationError("The table says its formats: leave out --format, --key-format and --registry.")
+    layout = message_layout(target.table)
     return Payloads(layout.key, layout.value)
+
+
+def _named(topic: str, side: Literal["key", "value"], identifier: str, named: NamedFormats) -> MessageSide | None:
+    from headwater.connectors.kafka.table.layout import MessageSide
+    from headwater.formats.base import RegisteredFormat, SchemaLocation, all_formats
+    from headwater.options.closest import did_you_mean
+    from headwater.options.reading import parse_options
+
+    if not identifier:
+        return None
+    found = all_formats().get(identifier)
+    if found is None:
+        raise ValidationError(f"There is no format '{identifier}'.", hint=did_you_mean(identifier, all_formats()))
+    if identifier == "avro":
+        raise ValidationError("Messages of 'avro' have no schema with them.", hint="Give a table's: --ddl SCRIPT.")
+    if not isinstance(found, RegisteredFormat):
+        return None  # text, which is shown as it is
+    if not named.registry:
+        raise ValidationError(f"Messages of '{identifier}' are shown with --registry URL.")
+    options = found.located(
+        parse_options(found.options, {"url": named.registry}, identifier).values, {}, SchemaLocation((topic,), side)
+    )
+    problems = found.validate((), options)
+    if problems:
+        raise ValidationError("--registry is not valid.", detail=" ".join(problems))
+    return MessageSide(found, options, (), ())
 
 
 def _text(data: bytes, side: MessageSide | None) -> str:
@@ -88,6 +127,20 @@ def _to_avro(text: str, side: MessageSide) -> bytes:
     return encode_record(side.fields, json.loads(text))
 
 
+def _registered(data: bytes, side: MessageSide) -> str:
+    from headwater.formats.confluent.format import RegisteredAvro
+
+    assert isinstance(side.format, RegisteredAvro)
+    return json.dumps(side.format.decoded(data, side.options), ensure_ascii=False)
+
+
+def _to_registered(text: str, side: MessageSide) -> bytes:
+    from headwater.formats.confluent.format import RegisteredAvro
+
+    assert isinstance(side.format, RegisteredAvro)
+    return side.format.encoded(side.fields, side.options, json.loads(text))
+
+
 def _raw(data: bytes, side: MessageSide) -> str:
     """A number is in the byte order that the table says."""
     code = _RAW.get(side.fields[0].type.name)
@@ -109,5 +162,15 @@ def _order(side: MessageSide) -> str:
     return "<" if little else ">"
 
 
-_DECODERS: Mapping[str, Callable[[bytes, Any], str]] = {"avro": _avro, "raw": _raw}
-_ENCODERS: Mapping[str, Callable[[str, Any], bytes]] = {"avro": _to_avro, "raw": _to_raw}
+_DECODERS: Mapping[str, Callable[[bytes, Any], str]] = {
+    "avro": _avro,
+    "raw": _raw,
+    "avro-confluent": _registered,
+    "debezium-avro-confluent": _registered,
+}
+_ENCODERS: Mapping[str, Callable[[str, Any], bytes]] = {
+    "avro": _to_avro,
+    "raw": _to_raw,
+    "avro-confluent": _to_registered,
+    "debezium-avro-confluent": _to_registered,
+}

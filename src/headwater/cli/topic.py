@@ -53,22 +53,27 @@ def create(
 
 @app.command("list")
 def list_topics(broker: BrokerOption = None) -> None:
-    """List topics with their numbers of partitions and messages.
+    """List topics with their partitions, messages and estimated sizes.
 
-    Messages are counted by offsets: of a compacted topic, those that were removed count as well.
+    Messages are counted by offsets: of a compacted topic, those that were removed count as well. A size is estimated:
+    the average of key, value and headers of the last messages, times the number of messages. The disk of a broker may
+    hold more (replicas) or less (compression); Kafka's client library has no request for that.
     """
     from headwater.cli.style import aligned, count
+    from headwater.cli.topic_sizes import estimated_sizes
 
-    admin = admin_of(target_of("", broker))
+    target = target_of("", broker)
+    admin = admin_of(target)
     found = admin.list_topics(timeout=SECONDS).topics
     names = sorted(name for name in found if not name.startswith("__"))
     counts = {name: sorted(found[name].partitions) for name in names}
     ranges = _offset_ranges(admin, [(name, p) for name, partitions in counts.items() for p in partitions])
-    rows = [
-        (name, str(len(partitions)), count(sum(end - first for first, end in (ranges[name, p] for p in partitions))))
-        for name, partitions in counts.items()
-    ]
-    for line in aligned([("topic", "partitions", "messages"), *rows]):
+    sizes = estimated_sizes(target, ranges)
+    rows = []
+    for name, partitions in counts.items():
+        messages = sum(end - first for first, end in (ranges[name, p] for p in partitions))
+        rows.append((name, str(len(partitions)), count(messages), sizes[name]))
+    for line in aligned([("topic", "partitions", "messages", "size (estimate)"), *rows]):
         typer.echo(line)
 
 

@@ -24,7 +24,7 @@ from headwater.cli.kafka import (
     producer_of,
     target_of,
 )
-from headwater.cli.payloads import Payloads, payloads_of
+from headwater.cli.payloads import NamedFormats, Payloads, payloads_of
 from headwater.errors import HeadwaterError, ValidationError
 
 if TYPE_CHECKING:
@@ -52,6 +52,11 @@ def read(  # noqa: PLR0913 - every option of the command is one
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new messages until Ctrl-C.")] = False,
     partition: Annotated[int | None, typer.Option(metavar="P", help="Only this partition.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One object per message, with headers.")] = False,
+    value_format: Annotated[str, typer.Option("--format", metavar="F", help="Format of the values.")] = "",
+    key_format: Annotated[str, typer.Option("--key-format", metavar="F", help="Format of the keys.")] = "",
+    registry: Annotated[
+        str, typer.Option(metavar="URL", help="Schema registry; values are avro-confluent, unless formats are given.")
+    ] = "",
     broker: BrokerOption = None,
     ddl: DdlOption = None,
     var: Variables = None,
@@ -59,16 +64,18 @@ def read(  # noqa: PLR0913 - every option of the command is one
     """Show messages: partition, offset, time, key and value; a null value is shown as <tombstone>.
 
     Text is shown as it is, other bytes as x'…'. With --ddl, NAME is a table, and keys and values are shown as its
-    formats say ('avro', numbers of 'raw').
+    formats say ('avro', numbers of 'raw'). Messages with the id of a registered schema are shown as JSON, if a table or
+    --registry says where the registry is.
 
     \b
     Examples:
       headwater topic read orders --tail 5
       headwater topic read orders --from '10 min' --follow --ddl tables.sql
+      headwater topic read orders --registry http://localhost:8081
     """
     target = target_of(name, broker, ddl, var)
     show = _json_line if as_json else _plain_line
-    payloads = payloads_of(target.table)
+    payloads = payloads_of(target, NamedFormats(key_format, value_format, registry))
     consumer = consumer_of(target)
     try:
         wanted = _range(consumer, target, (from_, to), partition)
@@ -114,7 +121,7 @@ def write(  # noqa: PLR0913 - every option of the command is one
 
     target = target_of(name, broker, ddl, var)
     lines: Iterable[str | None] = [None] if tombstone else values or (line.rstrip("\r\n") for line in sys.stdin)
-    records = _records(lines, key, separator, payloads_of(target.table))
+    records = _records(lines, key, separator, payloads_of(target))
     headers = [(k, v.encode()) for k, v in read_pairs(header, "--header").items()]
     number = _produced(target, records, headers, partition)
     typer.echo(f"Wrote {number} message{'' if number == 1 else 's'} to {target.topic}.", err=True)

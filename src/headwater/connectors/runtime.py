@@ -193,6 +193,10 @@ class Source(Protocol):
         """How many rows (or messages) lie beyond `position` as of the last look."""
         ...
 
+    def unanswered(self) -> str:
+        """As `Sink.unanswered`."""
+        ...
+
     def done(self, position: Position) -> None:
         """All up to `position` has been processed and committed."""
         ...
@@ -223,6 +227,9 @@ class UnchangingSource:
 
     def lag(self, position: Position) -> int:
         return 0
+
+    def unanswered(self) -> str:
+        return ""
 
     def done(self, position: Position) -> None:
         return
@@ -299,6 +306,10 @@ class Sink(ABC):
     def save(self, messages: DataFrame) -> int | None:
         """Write messages by a client of the JVM, where a `writer` cannot be had; answers how many, if that is known."""
         raise NotImplementedError
+
+    def unanswered(self) -> str:
+        """Asked from another thread while a batch takes long: a sentence if nobody answers where rows go to."""
+        return ""
 
     def close(self) -> None:
         """The job ends."""

@@ -92,7 +92,7 @@ class Monitor:
 
     def readings(self) -> list[JobSample]:
         with self._lock:
-            return [watched.meter.read() for watched in self._jobs.values()]
+            return [self._read(watched) for watched in self._jobs.values()]
 
     def events(self) -> list[Event]:
         with self._lock:
@@ -116,7 +116,7 @@ class Monitor:
 
     def status(self) -> RunStatus:
         with self._lock:
-            jobs = tuple(_status(watched, watched.meter.read()) for watched in self._jobs.values())
+            jobs = tuple(_status(watched, self._read(watched)) for watched in self._jobs.values())
         return RunStatus(
             os.getpid(),
             self.title,
@@ -127,6 +127,12 @@ class Monitor:
             self.page,
             jobs=jobs,
         )
+
+    def _read(self, watched: Watched) -> JobSample:
+        """A job that waits for an answer reports nothing: that it does is seen only here."""
+        reading = watched.meter.read()
+        self._notice(watched, reading.progress, self._clock())
+        return reading
 
     def _notice(self, watched: Watched, progress: Progress, now: float) -> None:
         """What is worth a line: the start, every change of status, every warning once."""

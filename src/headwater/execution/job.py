@@ -87,7 +87,8 @@ class Job:
     `around_sink` and `around_executor` let a test stand between the job and its sink, or the execution of its batches,
     to fail there as a crash would. `stopping`, `turn` and `woken` are how its loop, in that thread, hears of what
     others ask; `asking_since` is when it has asked the sources how much there is to read, None while it has not;
-    `batch_since` is when the current batch began.
+    `batch_since` is when the current batch began; `unanswered` is whose broker does not answer, and of which batch
+    that is true.
     """
 
     name: str
@@ -105,6 +106,7 @@ class Job:
     woken: threading.Event = field(default_factory=threading.Event)
     asking_since: float | None = None
     batch_since: float | None = None
+    unanswered: tuple[float, str] | None = None
     left_out: deque[tuple[float, LeftOut]] = field(default_factory=lambda: deque(maxlen=_KEPT_LEFT_OUT))
     _thread: threading.Thread | None = None
 
@@ -164,6 +166,9 @@ class Job:
             return reported
         if asking is not None and now - asking > _ANSWER_SECONDS:
             return replace(reported, status="retrying", note="Waiting for the brokers of the input to answer.")
+        unanswered = self.unanswered
+        if unanswered is not None and unanswered[0] == working:
+            return replace(reported, status="retrying", note=unanswered[1])
         if working is not None and now - working > _LONG_BATCH_SECONDS:
             return replace(reported, note=f"Batch {reported.batch + 1:,} takes longer than {_LONG_BATCH_SECONDS:g} s.")
         return reported

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from headwater.catalog.tables import Table
-from headwater.connectors.runtime import LeftOut, Position, RuntimeContext, Sink, SinkStart
+from headwater.connectors.runtime import LeftOut, Position, RuntimeContext, Sink, SinkStart, Source
 from headwater.errors import UnknownSchemaError
 from headwater.execution.executor import BatchExecutor, Route
 from headwater.execution.failures import is_transient
@@ -24,6 +24,7 @@ from headwater.execution.latency import Latency, total_of
 from headwater.execution.lowering import tasks_of
 from headwater.execution.operator_metrics import operators_after
 from headwater.execution.start_message import beginning
+from headwater.execution.unanswered import watched
 from headwater.execution.watermarks import Watermarks
 from headwater.options.secrets import is_secret
 from headwater.plan.determinism import is_deterministic
@@ -63,6 +64,7 @@ class Loop:
         sources = self.inputs.watermarked(job.settings.idle_seconds)
         self.watermarks = Watermarks(sources, processing_period(job.plan))
         self._fingerprint = fingerprint_of(job.plan, job.settings.time_zone)
+        self._parties: list[Source | Sink] = [*self.inputs.sources, self.sink]
         self._latency = Latency()
         self._started_at = time.monotonic()
         self._warned: set[int] = set()  # sources whose watermark waits
@@ -166,7 +168,8 @@ class Loop:
         if self.checkpoint.pending is None:
             return self.checkpoint.committed
         self._began = time.monotonic()
-        return self.batches.replay()
+        with watched(self.job, self._began, self._parties):
+            return self.batches.replay()
 
     def _route(self, committed: Commit) -> Route:
         tasks = tuple(source.tasks for source in self.inputs.sources)
@@ -237,11 +240,8 @@ class Loop:
             self.sink.facts(),
             watermarks,
         )
-        self.job.batch_since = self._began
-        try:
+        with watched(self.job, self._began, self._parties):
             return self.batches.run(intent)
-        finally:
-            self.job.batch_since = None
 
     def _committed(self, commit: Commit, gone: tuple[str, ...]) -> None:
         """Tell the sources (they move their group offsets) and whoever watches."""

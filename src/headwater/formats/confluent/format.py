@@ -19,6 +19,7 @@ from headwater.formats.confluent.options import (
     settings_problems,
 )
 from headwater.formats.confluent.reading import ReadColumn, RecordReading, SchemaMismatch, read_record
+from headwater.formats.confluent.records import decode_value, encode_value
 from headwater.formats.confluent.schemas import ReaderKey, Schemas, schemas_of
 from headwater.formats.confluent.types import AvroType, Emitter, SchemaProblem, as_record, parse_schema, unwrapped
 from headwater.formats.confluent.writing import derived_schema, write_record
@@ -105,6 +106,22 @@ class RegisteredAvro(RegisteredFormat):
         written = as_record(parse_schema(self._written(fields, options)), [f.name for f in message])
         schema, value = write_record(message, written, columns)
         return f"concat(X'{self._header(fields, options).hex()}', to_avro({value}, {string_literal(schema)}))"
+
+    def decoded(self, data: bytes, options: Mapping[str, Any]) -> Any:
+        """One message as JSON, as the schema says that it was written with. Raises ValueError if it has none."""
+        if len(data) < self.HEADER or data[0] != 0:
+            raise ValueError("no schema id")
+        schemas, reader, schema_id = self._schemas(options), _reader(options), int.from_bytes(data[1:5], "big")
+        if schema_id not in schemas.used(reader):
+            schemas.learn(reader, [schema_id])
+        writer = schemas.used(reader)[schema_id]
+        if isinstance(writer, str):
+            raise ValueError(writer)
+        return decode_value(writer, data[self.HEADER :])
+
+    def encoded(self, fields: Sequence[FormatField], options: Mapping[str, Any], value: Any) -> bytes:
+        """The same backwards, with the schema that the table is written with."""
+        return self._header(fields, options) + encode_value(parse_schema(self._written(fields, options)), value)
 
     def _header(self, fields: Sequence[FormatField], options: Mapping[str, Any]) -> bytes:
         schema, subject = self._written(fields, options), self._subject_written(fields, options)

@@ -15,6 +15,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from headwater.catalog.connector import Emits
 from headwater.catalog.tables import Table
 from headwater.connectors.kafka.clients.admin import Look, Offsets, TopicPartition, open_admin
+from headwater.connectors.kafka.clients.answering import unanswered
 from headwater.connectors.kafka.clients.broker_errors import UnknownTopicError
 from headwater.connectors.kafka.clients.spark_options import NOT_FOR_CLIENTS, commits_offsets
 from headwater.connectors.kafka.read.bad_records import BadRecords
@@ -195,6 +196,9 @@ class KafkaSource:
             self._admin.commit(group, offsets_of(position))
         except KafkaUnavailableError as error:
             self._context.warn(f"Offsets of group '{group}' could not be committed. {error.fact} {error.detail}")
+
+    def unanswered(self) -> str:
+        return unanswered(self._table.name, self._properties)
 
     def close(self) -> None:
         self._admin.close()

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 
 from headwater.catalog.tables import Table
 from headwater.changelog.kinds import KIND
+from headwater.connectors.kafka.clients.answering import unanswered
 from headwater.connectors.kafka.table.layout import key_side, registered_sides
 from headwater.connectors.kafka.table.options import PARTITIONERS, PROPERTIES
 from headwater.connectors.kafka.write.committed_batches import check_batches
@@ -117,6 +118,9 @@ class KafkaSink(Sink):
     @property
     def _partitioning(self) -> Partitioning:
         return Partitioning(self._partitioner, self._counts, self._custom)
+
+    def unanswered(self) -> str:
+        return unanswered(self._table.name, self._properties)
 
     def close(self) -> None:
         self._topics.close()
