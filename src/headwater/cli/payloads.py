@@ -68,7 +68,7 @@ def _named(topic: str, side: Literal["key", "value"], identifier: str, named: Na
     from headwater.connectors.kafka.table.layout import MessageSide
     from headwater.formats.base import RegisteredFormat, SchemaLocation, all_formats
     from headwater.options.closest import did_you_mean
-    from headwater.options.reading import parse_options
+    from headwater.options.parsing import parse_options
 
     if not identifier:
         return None

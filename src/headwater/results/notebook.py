@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from functools import partial
+from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
+
+from headwater.options.secrets import hidden_in
 
 if TYPE_CHECKING:
     from headwater.results.query import QueryResult
@@ -12,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["display"]
 
 _EVERY = 0.5
+_NAME = "headwater-display"
 
 
 class _Html(Protocol):
@@ -28,13 +33,21 @@ def display(shown: _Html, query: QueryResult | None) -> None:
         return
     follow = partial(_follow, handle, shown, query, ipython.HTML)
     if not query.bounded:
-        threading.Thread(target=follow, daemon=True).start()
+        threading.Thread(target=_in_background, args=(follow, handle, ipython.HTML), name=_NAME, daemon=True).start()
         return
     try:
         follow()
     except KeyboardInterrupt:
         query.stop()
         handle.update(ipython.HTML(shown._repr_html_()))
+
+
+def _in_background(follow: Callable[[], None], handle: Any, html: Any) -> None:
+    """Nobody would catch an error here: it is shown instead of the rows."""
+    try:
+        follow()
+    except Exception as error:  # noqa: BLE001 - of whatever kind, a person has to see it
+        handle.update(html(f"<pre>{escape(hidden_in(str(error), {}))}</pre>"))
 
 
 def _follow(handle: Any, shown: _Html, query: QueryResult, html: Any) -> None:
