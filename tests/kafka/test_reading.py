@@ -11,7 +11,7 @@ import pytest
 from kafka_lab import Lab
 from reading_lab import Reading
 
-from headwater.changelog.conditions import And, Column, Compare, Literal
+from headwater.changelog.conditions import And, ColumnRef, Compare, Literal
 from headwater.changelog.preaggregate import PartialAggregate, PreAggregation
 from headwater.connectors.runtime import LocalAggregation
 from headwater.testing.kafka import Record
@@ -160,7 +160,9 @@ def test_a_condition_holds_for_what_was_read_and_for_what_was_not(lab: Lab, chun
     lab.kafka.produce(Record(topic, None, value, i % 2) for i, value in enumerate(messages))
     reading = Reading(lab, "who STRING, n BIGINT", chunk_rows=chunk_rows, topic=topic, scan__bad_records="skip")
     where = And(
-        Compare("<", Column("n"), Literal(90, pa.int64())), Compare("<>", Column("who"), Literal("a", pa.string()))
+        Compare("<", ColumnRef("n"), Literal(90, pa.int64())),
+        Compare("<>", ColumnRef("who"), Literal("a", pa.string())),
+        Compare("<>", ColumnRef("who"), Literal("a", pa.string())),
     )
     groups = PreAggregation((("who", "g"),), (PartialAggregate("c", "rows"),))
     found = reading.groups(

@@ -29,10 +29,10 @@ from headwater.changelog.multiset import GROUP, Multiset
 from headwater.changelog.operator import State, Time
 from headwater.changelog.ordered_values import ARRIVAL, Collected, OrderedMultiset, order_of, places_in_groups
 from headwater.changelog.reduce import better, checked_cast
-from headwater.changelog.results import Result
+from headwater.changelog.results import AggregateResult
 from headwater.state.table import TableSpec
 
-__all__ = ["ROWS", "Aggregate", "Extreme"]
+__all__ = ["ROWS", "AggregateOperator", "Extreme"]
 
 ROWS = "__n"
 """The number of rows in a group: an accumulator every aggregate has."""
@@ -50,7 +50,7 @@ class Extreme:
 
 
 @dataclass(frozen=True)
-class Aggregate:
+class AggregateOperator:
     """Input columns: HASH of the groups, the groups, ROWS, the accumulators; and for each multiset its columns.
 
     A row may hold a list of values of a multiset, and of their hashes, instead of one: then it stands for as many rows.
@@ -60,7 +60,7 @@ class Aggregate:
 
     groups: pa.Schema
     accumulators: tuple[Accumulator, ...]
-    results: tuple[Result, ...]
+    results: tuple[AggregateResult, ...]
     before: bool
     multisets: tuple[Multiset, ...] = ()
     extremes: tuple[Extreme, ...] = ()

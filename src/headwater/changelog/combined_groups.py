@@ -1,4 +1,5 @@
-"""Stored groups of an `Aggregate` combined into larger ones: the results of a session from those of its instants."""
+"""Stored groups of an `AggregateOperator` combined into larger ones: the results of a session from those of its
+instants."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.changelog.accumulate import Accumulator, Kept
-from headwater.changelog.aggregate import ROWS, Aggregate
+from headwater.changelog.aggregate import ROWS, AggregateOperator
 from headwater.changelog.columns import Ints, flat
 from headwater.changelog.counted_rows import COUNT
 from headwater.changelog.exact_sums import ExactSums
@@ -26,7 +27,7 @@ Numbered = tuple[pa.Table, Ints]
 
 
 def combined_results(
-    aggregate: Aggregate, groups: Numbered, values: Mapping[str, Numbered], count: int, time: str
+    aggregate: AggregateOperator, groups: Numbered, values: Mapping[str, Numbered], count: int, time: str
 ) -> list[pa.Array]:
     """The results of `count` groups from the stored rows of the groups and multisets they are made of. Values that are
     kept in order are in that of the column `time`, then of arrival."""

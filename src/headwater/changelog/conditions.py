@@ -17,7 +17,7 @@ from headwater.changelog.columns import constant, equal_rows
 from headwater.changelog.ordering import sortable_floats
 from headwater.errors import JobError
 
-__all__ = ["And", "Arithmetic", "Cast", "Column", "Compare", "Condition", "IsNull", "Literal", "Not", "Or"]
+__all__ = ["And", "Arithmetic", "Cast", "ColumnRef", "Compare", "Condition", "IsNull", "Literal", "Not", "Or"]
 
 Columns = Mapping[str, pa.Array]
 
@@ -33,7 +33,7 @@ class Condition(Protocol):
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnRef:
     name: str
 
     @property

@@ -1,8 +1,8 @@
 """The first or the last row of each key of an append-only input: ROW_NUMBER() … = 1, cheaper than a general rank.
 
 By the order of sort keys (event time, as a rule) the state is the best row of every key, and a better one updates it.
-Ties go by all columns, as in `Rank`. By arrival (processing time) the first row of a key is final, and nothing but the
-key is kept; the last one is kept whole.
+Ties go by all columns, as in `RankOperator`. By arrival (processing time) the first row of a key is final, and nothing
+but the key is kept; the last one is kept whole.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from headwater.changelog.pairing import Pairs, key_columns, key_ids, key_pairs, 
 from headwater.changelog.timers import TimeIndex
 from headwater.state.table import TableSpec
 
-__all__ = ["IntervalJoin", "IntervalKind"]
+__all__ = ["IntervalJoinOperator", "IntervalKind"]
 
 IntervalKind = Literal["inner", "left", "right", "full"]
 
@@ -41,7 +41,7 @@ _PRESERVED: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class IntervalJoin:
+class IntervalJoinOperator:
     """A pair matches if right time - left time, in microseconds, is from `low` to `high`, both inclusive. `HASH` has
     the hash of the keys in its upper half, and one of all columns in the lower. The output has all columns of both
     sides, whose names differ."""

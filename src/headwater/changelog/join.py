@@ -30,7 +30,7 @@ from headwater.changelog.operator import State, Time
 from headwater.changelog.pairing import Pairs, key_columns, key_ids, key_pairs, without_nulls
 from headwater.state.table import StateTable, TableSpec
 
-__all__ = ["Join", "JoinInput", "JoinKind"]
+__all__ = ["JoinInput", "JoinKind", "JoinOperator"]
 
 JoinKind = Literal["inner", "left", "right", "full", "semi", "anti"]
 
@@ -59,7 +59,7 @@ class JoinInput:
 
 
 @dataclass(frozen=True)
-class Join(Emitting):
+class JoinOperator(Emitting):
     """Column names differ between the sides. The output has all columns of both, or of the left alone (semi, anti).
 
     `unknown_matches` makes NOT IN of an anti join: a pair matches unless its condition is FALSE, where NULL makes it

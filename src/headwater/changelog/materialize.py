@@ -14,17 +14,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.changelog.accumulate import Accumulator
-from headwater.changelog.aggregate import ROWS, Aggregate
+from headwater.changelog.aggregate import ROWS, AggregateOperator
 from headwater.changelog.columns import flat, widen
 from headwater.changelog.identity import take_table
 from headwater.changelog.kinds import KIND, KIND_TYPE
 from headwater.changelog.operator import State, Time
 from headwater.changelog.ordered_values import Collected, OrderedMultiset, order_of
-from headwater.changelog.results import Result
+from headwater.changelog.results import AggregateResult
 from headwater.errors import JobError
 from headwater.state.table import TableSpec
 
-__all__ = ["ROW", "ROW_HASH", "ROW_WEIGHT", "Conflict", "Materialize"]
+__all__ = ["ROW", "ROW_HASH", "ROW_WEIGHT", "Conflict", "MaterializeOperator"]
 
 Conflict = Literal["last", "first", "error"]
 
@@ -34,7 +34,7 @@ _SHOWN, _COUNT = "__shown", "__rows"
 
 
 @dataclass(frozen=True)
-class Materialize:
+class MaterializeOperator:
     """The output has the key, the other columns and KIND, with at most one row of a key. `table` is its name, for
     errors."""
 
@@ -61,17 +61,19 @@ class Materialize:
         return False
 
     @property
-    def _by_key(self) -> Aggregate:
+    def _by_key(self) -> AggregateOperator:
         """FIRST_VALUE or LAST_VALUE of whole rows."""
         row = pa.field(ROW, pa.struct(list(self.values)))
         rows = OrderedMultiset("rows", self.keys, row, ROW_WEIGHT, ROW_HASH)
         picked = Accumulator(_SHOWN, row.type, "collected", "rows")
         order = Accumulator(order_of(_SHOWN), pa.int64(), "collected", "rows")
-        results = [Result(_SHOWN, row.type, "LAST_VALUE", _SHOWN)]
+        results = [AggregateResult(_SHOWN, row.type, "LAST_VALUE", _SHOWN)]
         if self.conflict == "error":
-            results.append(Result(_COUNT, pa.int64(), "COUNT", ROWS))
+            results.append(AggregateResult(_COUNT, pa.int64(), "COUNT", ROWS))
         collected = Collected(_SHOWN, "rows", "first" if self.conflict == "first" else "last")
-        return Aggregate(self.keys, (picked, order), tuple(results), self.before, (rows,), collected=(collected,))
+        return AggregateOperator(
+            self.keys, (picked, order), tuple(results), self.before, (rows,), collected=(collected,)
+        )
 
     def step(self, state: State, inputs: tuple[pa.Table, ...], time: Time) -> pa.Table:
         changes = self._by_key.step(state, inputs, time)

@@ -19,7 +19,7 @@ from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, KIND_TYPE, UPD
 from headwater.changelog.operator import State, Time
 from headwater.state.table import Lookup, TableSpec
 
-__all__ = ["OFFSET", "ORDER", "PARTITION", "POSITION", "Normalize", "newest_rows"]
+__all__ = ["OFFSET", "ORDER", "PARTITION", "POSITION", "NormalizeOperator", "newest_rows"]
 
 ORDER, PARTITION, OFFSET, POSITION = "__ts", "__partition", "__offset", "__position"
 """The position of a change: its place in its message, if a message can hold several; offsets order one partition; the
@@ -33,7 +33,7 @@ def newest_rows(rows: pa.Table, key: Sequence[str]) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class Normalize:
+class NormalizeOperator:
     """`keys` and `values` are the columns; with `before`, an update is the pair -U, +U instead of +U alone."""
 
     keys: pa.Schema

@@ -1,8 +1,8 @@
 """Upserts in, every change out, in order: where rows have a watermark.
 
-`Normalize` emits one net change per key and batch. A change that was there only for a while, within a batch, would then
-count in a window or not, depending on how batches are cut. Here each change is emitted, with the watermark that it came
-with.
+`NormalizeOperator` emits one net change per key and batch. A change that was there only for a while, within a batch,
+would then count in a window or not, depending on how batches are cut. Here each change is emitted, with the watermark
+that it came with.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from headwater.changelog.columns import Bools, Ints, concat, constant, equal_row
 from headwater.changelog.grouping import group_rows
 from headwater.changelog.identity import take_table
 from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, KIND_TYPE, UPDATE_AFTER, UPDATE_BEFORE
-from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, POSITION, Normalize
+from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, POSITION, NormalizeOperator
 from headwater.changelog.operator import OWN_WATERMARK, State, Time
 from headwater.state.table import TableSpec
 
@@ -27,7 +27,7 @@ __all__ = ["NormalizeEach"]
 class NormalizeEach:
     """The same state as that of `normalize`. Input and output have OWN_WATERMARK; updates are -U, +U."""
 
-    normalize: Normalize
+    normalize: NormalizeOperator
 
     @property
     def tables(self) -> tuple[TableSpec, ...]:

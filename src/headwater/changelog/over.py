@@ -1,7 +1,7 @@
-"""OVER: for each row, aggregates over rows of its partition before it (and in `OverTable` also after it).
+"""OVER: for each row, aggregates over rows of its partition before it (and in `OverTableOperator` also after it).
 
-`OverTable`, for any order and rows that are updated: all rows of a partition are kept, and results that a batch changes
-are updated. `over_time` is for inserts in the order of time.
+`OverTableOperator`, for any order and rows that are updated: all rows of a partition are kept, and results that a batch
+changes are updated. `over_time` is for inserts in the order of time.
 
 Rows with equal order are put in the order of their columns, and by processing time in that of their arrival.
 """
@@ -23,10 +23,10 @@ from headwater.changelog.kinds import HASH
 from headwater.changelog.operator import State, Time
 from headwater.changelog.ordering import SortKey, order_rows, sort_keys
 from headwater.changelog.pairing import key_ids
-from headwater.changelog.results import Result
+from headwater.changelog.results import AggregateResult
 from headwater.state.table import TableSpec
 
-__all__ = ["ROWS", "Over", "OverCall", "OverTable", "argument_values"]
+__all__ = ["ROWS", "FrameCall", "OverOperator", "OverTableOperator", "argument_values"]
 
 ROWS = "__rows"
 _BEYOND = 1 << 62
@@ -36,7 +36,7 @@ WHOLE = Frame("range")
 
 
 @dataclass(frozen=True)
-class OverCall:
+class FrameCall:
     """COUNT, SUM, AVG, MIN, MAX, FIRST_VALUE or LAST_VALUE of the column `argument` (none: COUNT(*)) over the frame;
     LAG or LEAD of it by `offset` rows, or the column `default` where there is no such row; ROW_NUMBER, RANK or
     DENSE_RANK."""
@@ -71,25 +71,25 @@ class OverCall:
             return (Accumulator(f"{self.name}_value", kind, self.function.removesuffix("_VALUE").lower()),)
         return Accumulator(f"{self.name}_value", _sum_type(kind), "sum"), count
 
-    def result(self) -> Result:
+    def result(self) -> AggregateResult:
         value = f"{self.name}_count" if self.function == "COUNT" else f"{self.name}_value"
-        return Result(self.name, self.type, self.function, value, f"{self.name}_count")
+        return AggregateResult(self.name, self.type, self.function, value, f"{self.name}_count")
 
 
 @dataclass(frozen=True)
-class Over:
+class OverOperator:
     """`columns` are those of the rows; `calls` are added to them. `HASH` has the hash of the partition in its upper
     half, and one of all columns in the lower."""
 
     columns: pa.Schema
     partition: tuple[str, ...]
-    calls: tuple[OverCall, ...]
+    calls: tuple[FrameCall, ...]
 
     @property
     def results(self) -> pa.Schema:
         return pa.schema([*self.columns, *((call.name, call.type) for call in self.calls)])
 
-    def called(self, call: OverCall, rows: pa.Table, places: Places, carried: dict[str, Kept]) -> pa.Array:
+    def called(self, call: FrameCall, rows: pa.Table, places: Places, carried: dict[str, Kept]) -> pa.Array:
         """The results of a call for sorted rows. `carried` are accumulators of what was before them, by row."""
         if call.function in {"LAG", "LEAD"}:
             return self._shifted(call, rows, places)
@@ -102,7 +102,7 @@ class Over:
             found = {a.name: a.add(carried[a.name], found[a.name]) for a in accumulators}
         return call.result().compute(found, rows.num_rows)
 
-    def _shifted(self, call: OverCall, rows: pa.Table, places: Places) -> pa.Array:
+    def _shifted(self, call: FrameCall, rows: pa.Table, places: Places) -> pa.Array:
         by = call.offset if call.function == "LAG" else -call.offset
         values, inside = shifted(flat(rows, call.argument), places, by)
         if call.default:
@@ -111,7 +111,7 @@ class Over:
             values = pa.concat_arrays([values, default]).take(pa.array(chosen))
         return values.cast(call.type)
 
-    def _numbered(self, call: OverCall, places: Places, carried: dict[str, Kept]) -> pa.Array:
+    def _numbered(self, call: FrameCall, places: Places, carried: dict[str, Kept]) -> pa.Array:
         before = carried[ROWS].fill_null(0).to_numpy() if carried else 0
         numbers = np.arange(len(places.partitions), dtype=np.int64) - places.starts + 1 + before
         if call.function == "ROW_NUMBER":
@@ -123,7 +123,7 @@ class Over:
         return pa.array(dense - dense[places.starts] + 1)
 
 
-def argument_values(accumulator: Accumulator, call: OverCall, rows: pa.Table) -> pa.Array:
+def argument_values(accumulator: Accumulator, call: FrameCall, rows: pa.Table) -> pa.Array:
     """What is accumulated of each row."""
     if not accumulator.name.endswith("_count"):
         return flat(rows, call.argument)
@@ -133,7 +133,7 @@ def argument_values(accumulator: Accumulator, call: OverCall, rows: pa.Table) ->
 
 
 @dataclass(frozen=True)
-class OverTable(Over, Emitting):
+class OverTableOperator(OverOperator, Emitting):
     """Over rows that may be updated, in any order. `updates` is a key of the result: see `Emission`. A `range` frame
     has one sort key, a number or a time."""
 

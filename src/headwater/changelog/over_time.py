@@ -21,18 +21,18 @@ from headwater.changelog.kinds import HASH, INSERT, KIND, KIND_TYPE
 from headwater.changelog.operator import State, Time
 from headwater.changelog.ordered_values import ARRIVAL, places_in_groups
 from headwater.changelog.ordering import SortKey, order_rows
-from headwater.changelog.over import ROWS, Over, OverCall, argument_values
+from headwater.changelog.over import ROWS, FrameCall, OverOperator, argument_values
 from headwater.changelog.pairing import key_ids, owners
 from headwater.changelog.timers import TimeIndex
 from headwater.state.table import StateTable, TableSpec
 
-__all__ = ["OverTime"]
+__all__ = ["OverTimeOperator"]
 
 KEY, SEQUENCE = "__key", "__sequence"
 
 
 @dataclass(frozen=True)
-class OverTime(Over):
+class OverTimeOperator(OverOperator):
     """Over inserts in the order of the column `time`. Without `waits`, rows are taken as they come."""
 
     time: str = ""
@@ -174,7 +174,7 @@ class OverTime(Over):
 
     def _computed(
         self,
-        call: OverCall,
+        call: FrameCall,
         everything: tuple[pa.Table, Places],
         due: tuple[pa.Table, Places],
         at: Ints,

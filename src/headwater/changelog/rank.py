@@ -25,7 +25,7 @@ from headwater.changelog.ordering import SortKey
 from headwater.changelog.sorted_groups import Changed, Division, Heads, LeveledRows, LevelGroups
 from headwater.state.table import StateTable, TableSpec
 
-__all__ = ["Rank", "RankFunction"]
+__all__ = ["RankFunction", "RankOperator"]
 
 RankFunction = Literal["row_number", "rank", "dense_rank"]
 
@@ -36,7 +36,7 @@ _NOT_FOUND = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
-class Rank(Emitting):
+class RankOperator(Emitting):
     """Of each partition the rows with a number from `first` to `last`. `number` is the column with it, none if empty.
 
     `HASH` has the hash of the partition in its upper half, and one of all columns in the lower. `inserts_only` says

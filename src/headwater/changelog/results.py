@@ -14,11 +14,11 @@ from headwater.changelog.list_results import COLLECTIONS
 from headwater.changelog.variance import SPREADS, spread_of
 from headwater.errors import JobError
 
-__all__ = ["Result"]
+__all__ = ["AggregateResult"]
 
 
 @dataclass(frozen=True)
-class Result:
+class AggregateResult:
     """`function` is the aggregate's name; `value`, `count` and `squares` name accumulators. `separator` is that of
     LISTAGG."""
 

@@ -1,9 +1,9 @@
 """GROUP BY sessions of event time: rows of a key that are not more than a gap apart.
 
 Sessions grow, merge and, where rows are retracted, shrink and split. So the accumulators are kept for each instant of a
-key, by an `Aggregate` whose groups are the keys and the time. Which instants there are makes the `sessions`. When the
-watermark closes one, which `closing` knows by time, the accumulators of its instants are combined, the result is
-emitted, once, and all its state is removed.
+key, by an `AggregateOperator` whose groups are the keys and the time. Which instants there are makes the `sessions`.
+When the watermark closes one, which `closing` knows by time, the accumulators of its instants are combined, the result
+is emitted, once, and all its state is removed.
 
 An instant that appears is merged into the sessions of its key. Where one disappears, the instants of the key that are
 left are read again.
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from headwater.changelog.aggregate import ROWS, Aggregate
+from headwater.changelog.aggregate import ROWS, AggregateOperator
 from headwater.changelog.columns import Bools, Ints, constant, flat, widen
 from headwater.changelog.combined_groups import Numbered, combined_results
 from headwater.changelog.counted_rows import distinct, remove_rows
@@ -37,9 +37,9 @@ TIME, START, LAST = "__time", "__start", "__last"
 
 @dataclass(frozen=True)
 class SessionAggregate:
-    """As `WindowAggregate`; a session ends `gap` after its last row."""
+    """As `WindowAggregateOperator`; a session ends `gap` after its last row."""
 
-    aggregate: Aggregate
+    aggregate: AggregateOperator
     gap: int
     time: str
     start: str = "window_start"
@@ -85,7 +85,7 @@ class SessionAggregate:
         return TimeIndex("expiry", self._keys)
 
     @property
-    def _by_instant(self) -> Aggregate:
+    def _by_instant(self) -> AggregateOperator:
         groups = pa.schema([*self._keys, (TIME, pa.int64())])
         multisets = tuple(replace(m, groups=groups) for m in self.aggregate.multisets)
         return replace(self.aggregate, groups=groups, multisets=multisets, before=False)

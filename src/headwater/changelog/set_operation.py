@@ -21,7 +21,7 @@ from headwater.changelog.kinds import HASH
 from headwater.changelog.operator import State, Time
 from headwater.state.table import TableSpec
 
-__all__ = ["SIDE", "SetFunction", "SetOperation"]
+__all__ = ["SIDE", "SetFunction", "SetOperationOperator"]
 
 SetFunction = Literal["INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL"]
 
@@ -31,7 +31,7 @@ _COUNTS = ("__left", "__right")
 
 
 @dataclass(frozen=True)
-class SetOperation(Emitting):
+class SetOperationOperator(Emitting):
     """`HASH` is that of all columns."""
 
     columns: pa.Schema

@@ -1,11 +1,11 @@
 """FOR SYSTEM_TIME AS OF: each row of the left with the version of the right that was valid at its time.
 
-`TemporalJoin`, by event time: rows of the left wait until the watermark has passed their time, because only then all
-versions up to it are known. Versions of a key are ordered by their time; one with the time of another takes its place,
-and a delete ends the one before it. When the watermark passes, of each key only the newest version up to it is kept,
-and all later ones.
+`TemporalJoinOperator`, by event time: rows of the left wait until the watermark has passed their time, because only
+then all versions up to it are known. Versions of a key are ordered by their time; one with the time of another takes
+its place, and a delete ends the one before it. When the watermark passes, of each key only the newest version up to it
+is kept, and all later ones.
 
-`LookupJoin`, by processing time: each row of the left with the newest version, at once.
+`LookupJoinOperator`, by processing time: each row of the left with the newest version, at once.
 
 Rows of the left are inserts, and so is the result. The keys of the right identify its rows.
 """
@@ -33,7 +33,7 @@ from headwater.changelog.timers import TimeIndex
 from headwater.changelog.windows import window_hash
 from headwater.state.table import StateTable, TableSpec
 
-__all__ = ["LookupJoin", "TemporalJoin"]
+__all__ = ["LookupJoinOperator", "TemporalJoinOperator"]
 
 TemporalKind = Literal["inner", "left"]
 
@@ -82,7 +82,7 @@ class _Sides:
 
 
 @dataclass(frozen=True)
-class TemporalJoin(_Sides):
+class TemporalJoinOperator(_Sides):
     """`left_time` and `right_time` are columns with event time. A delete without a time is one of the newest version.
 
     `HASH` has the hash of the keys in its upper half, and on the left one of all columns in the lower.
@@ -265,7 +265,7 @@ class TemporalJoin(_Sides):
 
 
 @dataclass(frozen=True)
-class LookupJoin(_Sides):
+class LookupJoinOperator(_Sides):
     """`HASH` has the hash of the keys in its upper half. The newest version of a key is the one that came last."""
 
     @property

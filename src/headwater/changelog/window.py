@@ -1,9 +1,9 @@
 """GROUP BY windows of event time: TUMBLE, HOP, CUMULATE, or windows that the rows bring along.
 
-The accumulators of a window are those of an `Aggregate` whose groups are the keys and the window. Beside it, `results`
-holds the result of every open window by the time at which it closes: when the watermark passes, the windows to emit are
-a range of it. A result is emitted once, as an insert, however often it changed before; then all state of the window is
-removed, and rows that come for it later are late.
+The accumulators of a window are those of an `AggregateOperator` whose groups are the keys and the window. Beside it,
+`results` holds the result of every open window by the time at which it closes: when the watermark passes, the windows
+to emit are a range of it. A result is emitted once, as an insert, however often it changed before; then all state of
+the window is removed, and rows that come for it later are late.
 
 With `early`, changes of open windows are emitted at once, as updates. With `lateness`, a window that has closed stays
 for so long, and late rows update its result. What is not removed as it closes stands in `expiry`.
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from headwater.changelog.aggregate import ROWS, Aggregate
+from headwater.changelog.aggregate import ROWS, AggregateOperator
 from headwater.changelog.columns import Bools, Ints, concat, flat, widen
 from headwater.changelog.counted_rows import distinct, remove_rows
 from headwater.changelog.grouping import group_rows
@@ -28,7 +28,7 @@ from headwater.changelog.timers import DUE, TimeIndex
 from headwater.changelog.windows import TICK, Assigner, from_local, to_local, watermarks_of, window_hash
 from headwater.state.table import StateTable, TableSpec
 
-__all__ = ["KEY", "WindowAggregate", "in_window", "replaced"]
+__all__ = ["KEY", "WindowAggregateOperator", "in_window", "replaced"]
 
 KEY = "__key"
 """The upper half of the keys' hash, beside the keys of each group: it is needed again when a window closes."""
@@ -37,7 +37,7 @@ _VALUE_BITS = 20
 
 
 @dataclass(frozen=True)
-class WindowAggregate:
+class WindowAggregateOperator:
     """`aggregate` has the keys as its groups, and its input columns are those here: HASH is that of the keys. `start`
     and `end` are the names of the window's bounds in the output.
 
@@ -46,7 +46,7 @@ class WindowAggregate:
     of the partition that a row came from, before the row: what was late there is late, however batches are cut.
     """
 
-    aggregate: Aggregate
+    aggregate: AggregateOperator
     assigner: Assigner | None
     time: str
     start: str = "window_start"
@@ -78,7 +78,7 @@ class WindowAggregate:
         return True
 
     @property
-    def _by_window(self) -> Aggregate:
+    def _by_window(self) -> AggregateOperator:
         """The same aggregates by key and window."""
         windows = [(name, pa.timestamp("us")) for name in (self.start, self.end)]
         groups = pa.schema([(KEY, pa.int64()), *self.aggregate.groups, *windows])

@@ -37,7 +37,7 @@ _WHERE = "earliest, latest, an offset, a time (2024-01-31 or 2024-01-31T12:00:00
 
 
 @dataclass(frozen=True)
-class Range:
+class OffsetRange:
     """Per partition the first offset to read and the one behind the last."""
 
     first: dict[int, int]
@@ -161,14 +161,14 @@ def _produced(
     return number
 
 
-def _range(consumer: Any, target: Target, where: tuple[str, str], partition: int | None) -> Range:
+def _range(consumer: Any, target: Target, where: tuple[str, str], partition: int | None) -> OffsetRange:
     partitions = partitions_of(target, consumer)
     if partition is not None:
         if partition not in partitions:
             raise ValidationError(f"Topic '{target.topic}' has no partition {partition}.")
         partitions = [partition]
     first, end = (_offsets(consumer, target.topic, partitions, text) for text in where)
-    return Range(first, end)
+    return OffsetRange(first, end)
 
 
 def _offsets(consumer: Any, topic: str, partitions: Sequence[int], where: str) -> dict[int, int]:
@@ -199,7 +199,7 @@ def _millis(where: str) -> int:
     return int(moment.timestamp() * 1000)
 
 
-def _messages(consumer: Any, topic: str, wanted: Range, tail: int) -> Iterator[Message]:
+def _messages(consumer: Any, topic: str, wanted: OffsetRange, tail: int) -> Iterator[Message]:
     """Those of the range, as they come; the last ones of it, by time."""
     if not tail:
         return _consumed(consumer, topic, wanted.first, wanted.end)
@@ -210,7 +210,7 @@ def _messages(consumer: Any, topic: str, wanted: Range, tail: int) -> Iterator[M
     return iter(found[-tail:])
 
 
-def _following(consumer: Any, topic: str, wanted: Range) -> Iterator[Message]:
+def _following(consumer: Any, topic: str, wanted: OffsetRange) -> Iterator[Message]:
     return _consumed(consumer, topic, wanted.end, dict.fromkeys(wanted.end, _END))
 
 

@@ -20,13 +20,13 @@ from headwater.execution.watermarks import WatermarkedSource
 from headwater.plan.nodes import Scan, Values, Write
 from headwater.plan.sources import sources_of
 
-__all__ = ["Inputs", "Range", "Splits", "is_finished", "open_source"]
+__all__ = ["InputRange", "Inputs", "Splits", "is_finished", "open_source"]
 
 Splits = list[list[list[Split]]]
 
 
 @dataclass(frozen=True)
-class Range:
+class InputRange:
     """What a batch reads: per source from where to where."""
 
     start: list[Position]
@@ -37,8 +37,8 @@ class Range:
         return sum(rows_between(start, end) for start, end in zip(self.start, self.end, strict=True))
 
     @property
-    def nothing(self) -> Range:
-        return Range(self.start, self.start)
+    def nothing(self) -> InputRange:
+        return InputRange(self.start, self.start)
 
 
 class Inputs:
@@ -59,13 +59,13 @@ class Inputs:
     def bounds(self, start: list[Position]) -> list[Position | None]:
         return [source.bound(begin) for source, begin in zip(self.sources, start, strict=True)]
 
-    def available(self, position: list[Position], bounds: list[Position | None], limit: int) -> Range:
+    def available(self, position: list[Position], bounds: list[Position | None], limit: int) -> InputRange:
         """What can be read now; nothing, if start and end are the same."""
         asked = zip(self.sources, position, bounds, strict=True)
         ranges = [source.available(here, bound, limit) for source, here, bound in asked]
-        return Range([start for start, _ in ranges], [end for _, end in ranges])
+        return InputRange([start for start, _ in ranges], [end for _, end in ranges])
 
-    def splits(self, wanted: Range) -> Splits:
+    def splits(self, wanted: InputRange) -> Splits:
         asked = zip(self.sources, wanted.start, wanted.end, strict=True)
         return [source.splits(start, end) for source, start, end in asked]
 

@@ -19,7 +19,7 @@ from headwater.connectors.runtime import LeftOut, Position, RuntimeContext, Sink
 from headwater.errors import UnknownSchemaError
 from headwater.execution.executor import BatchExecutor, Route
 from headwater.execution.failures import is_transient
-from headwater.execution.inputs import Inputs, Range, is_finished
+from headwater.execution.inputs import InputRange, Inputs, is_finished
 from headwater.execution.latency import Latency, total_of
 from headwater.execution.lowering import tasks_of
 from headwater.execution.operator_metrics import operators_after
@@ -175,7 +175,7 @@ class Loop:
         tasks = tuple(source.tasks for source in self.inputs.sources)
         return Route(tasks, committed.partitions, f"{self._fingerprint.rows}-{_options_digest(self.job.plan.table)}")
 
-    def _wanted(self, commit: Commit) -> Range:
+    def _wanted(self, commit: Commit) -> InputRange:
         """What the next batch reads; nothing, if nothing has come or the sink wants to wait."""
         limit = self.job.settings.max_rows
         wanted = self._with_retries(lambda: self._look(commit, limit))
@@ -201,7 +201,7 @@ class Loop:
                 self._warned.add(place)
                 self.warnings.append(sentence)
 
-    def _look(self, commit: Commit, limit: int) -> Range:
+    def _look(self, commit: Commit, limit: int) -> InputRange:
         self.job.asking_since = time.monotonic()
         try:
             return self.inputs.available(commit.positions, commit.bounds, limit)
@@ -226,7 +226,7 @@ class Loop:
         flush = self.sink.flush_interval
         return flush is not None and not at_the_end and rows < flush.rows and since < flush.seconds
 
-    def _run_batch(self, commit: Commit, wanted: Range, watermarks: list[list[int | None]]) -> Commit:
+    def _run_batch(self, commit: Commit, wanted: InputRange, watermarks: list[list[int | None]]) -> Commit:
         self._began = time.monotonic()
         intent = Intent(
             commit.batch + 1,
@@ -329,7 +329,7 @@ def _least(watermarks: Sequence[Position]) -> int | None:
     return min(known) if known and abs(min(known)) < _FAR_MILLIS else None
 
 
-def _only_the_end_is_left(wanted: Range, commit: Commit) -> bool:
+def _only_the_end_is_left(wanted: InputRange, commit: Commit) -> bool:
     """Retention has removed all that was left before the bounds: a batch without rows commits that they are reached."""
     finished = is_finished(commit.positions, commit.bounds)
     return not wanted.rows and not finished and is_finished(wanted.end, commit.bounds)

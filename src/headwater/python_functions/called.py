@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from headwater.python_functions.declare import PythonFunction
-from headwater.python_functions.types import Parameter
+from headwater.python_functions.types import FunctionParameter
 from headwater.sql.functions.casts import convert
 from headwater.sql.functions.spark_sql import Refused, combine
 from headwater.sql.spark_text import quote_name
@@ -89,7 +89,7 @@ class NamedFunction:
             )
         return argument if parameter.type is None else convert(argument, parameter.type)
 
-    def parameter(self, index: int) -> Parameter:
+    def parameter(self, index: int) -> FunctionParameter:
         return self.function.parameters[min(index, len(self.function.parameters) - 1)]
 
 

@@ -23,7 +23,14 @@ from typing import Any
 
 from headwater.errors import ValidationError
 from headwater.python_functions.pyflink import kind_of
-from headwater.python_functions.types import ANYTHING, Parameter, declared_type, parameter_of, type_of, unwrapped
+from headwater.python_functions.types import (
+    ANYTHING,
+    FunctionParameter,
+    declared_type,
+    parameter_of,
+    type_of,
+    unwrapped,
+)
 from headwater.sql.types import Field, SqlType
 
 __all__ = ["STYLES", "PythonFunction", "declared", "udaf", "udf", "udtf"]
@@ -42,7 +49,7 @@ class PythonFunction:
     kind: str  # scalar, table or aggregate
     target: Any
     result: SqlType
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[FunctionParameter, ...] = ()
     least: int = 0
     repeats: bool = False
     style: str = "row"
@@ -235,11 +242,11 @@ def _no_result(target: Any) -> ValidationError:
 
 def _parameters(
     called: Callable[..., Any], hints: dict[str, Any], input_types: Any, *, skip: bool
-) -> tuple[tuple[Parameter, ...], int, bool]:
+) -> tuple[tuple[FunctionParameter, ...], int, bool]:
     """What it takes, how many at least, and whether the last one repeats; `skip`: the first is the accumulator."""
     if input_types is not None:
         kinds = input_types if isinstance(input_types, list | tuple) else [input_types]
-        return tuple(Parameter(declared_type(kind)) for kind in kinds), len(kinds), False
+        return tuple(FunctionParameter(declared_type(kind)) for kind in kinds), len(kinds), False
     try:
         found = list(inspect.signature(called).parameters.values())[1 if skip else 0 :]
     except ValueError:  # a builtin that does not tell

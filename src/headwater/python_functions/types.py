@@ -15,7 +15,7 @@ from headwater.errors import SqlError, ValidationError
 from headwater.sql import types as t
 from headwater.sql.types import Field, SqlType
 
-__all__ = ["ANYTHING", "Parameter", "declared_type", "parameter_of", "type_of", "unwrapped"]
+__all__ = ["ANYTHING", "FunctionParameter", "declared_type", "parameter_of", "type_of", "unwrapped"]
 
 _DECIMAL = t.decimal(38, 18)  # as in Flink, where a function names none
 _SCALARS: dict[object, SqlType] = {
@@ -40,7 +40,7 @@ _SEQUENCES = (list, tuple, Sequence, Iterable, Iterator)
 
 
 @dataclass(frozen=True)
-class Parameter:
+class FunctionParameter:
     """What a function takes at one place: `type` is what the argument is converted to, None for what it is already;
     `names` are then the types it may be, none for any."""
 
@@ -63,7 +63,7 @@ class Parameter:
         return " or ".join(sorted(self.names)) or "any type"
 
 
-ANYTHING = Parameter()
+ANYTHING = FunctionParameter()
 
 
 def _same_family(a: SqlType, b: SqlType) -> bool:
@@ -73,14 +73,14 @@ def _same_family(a: SqlType, b: SqlType) -> bool:
     return a.name == b.name and a.name in {*t.TIMESTAMPS, "TIME"}
 
 
-def parameter_of(annotation: Any) -> Parameter:
+def parameter_of(annotation: Any) -> FunctionParameter:
     """From the annotation of a parameter."""
     annotation = unwrapped(annotation)
     if annotation is Any or annotation is object:
         return ANYTHING
     if annotation in _AS_THEY_ARE:
-        return Parameter(names=_AS_THEY_ARE[annotation])
-    return Parameter(type_of(annotation))
+        return FunctionParameter(names=_AS_THEY_ARE[annotation])
+    return FunctionParameter(type_of(annotation))
 
 
 def declared_type(declared: Any) -> SqlType:

@@ -14,11 +14,11 @@ import pyarrow as pa
 from changelog_model import Reader, empty_state, small_hash, table
 
 from headwater.changelog.accumulate import Accumulator
-from headwater.changelog.aggregate import ROWS, Aggregate, Extreme
+from headwater.changelog.aggregate import ROWS, AggregateOperator, Extreme
 from headwater.changelog.kinds import HASH
 from headwater.changelog.multiset import Multiset
 from headwater.changelog.operator import Time
-from headwater.changelog.results import Result
+from headwater.changelog.results import AggregateResult
 
 
 def is_number(dtype: pa.DataType) -> bool:
@@ -105,28 +105,28 @@ class Fed:
         average = total / len(values)
         return float(np.float32(average)) if self.dtype == pa.float32() else average
 
-    def _operator(self) -> Aggregate:
+    def _operator(self) -> AggregateOperator:
         total, numbers = sum_type(self.dtype), is_number(self.dtype)
         multiset = Multiset("m", self.groups, pa.field("x", self.dtype), "w", "hx")
         accumulators = [Accumulator("c", pa.int64(), "sum")]
-        results = [Result("n", pa.int64(), "COUNT", ROWS), Result("cnt", pa.int64(), "COUNT", "c")]
+        results = [AggregateResult("n", pa.int64(), "COUNT", ROWS), AggregateResult("cnt", pa.int64(), "COUNT", "c")]
         if numbers:
             accumulators.append(Accumulator("s", total, "sum"))
-            results += [Result("sum", self._sum_result(), "SUM", "s", "c")]
-            results += [Result("avg", average_type(self.dtype), "AVG", "s", "c")]
+            results += [AggregateResult("sum", self._sum_result(), "SUM", "s", "c")]
+            results += [AggregateResult("avg", average_type(self.dtype), "AVG", "s", "c")]
         fed_by = "m" if self.retracting else ""
         accumulators += [Accumulator(f, self.dtype, f, fed_by) for f in ("min", "max")]
-        results += [Result(f"r{f}", self.dtype, f.upper(), f) for f in ("min", "max")]
+        results += [AggregateResult(f"r{f}", self.dtype, f.upper(), f) for f in ("min", "max")]
         if self.distinct:
             accumulators.append(Accumulator("d", pa.int64(), "sum", "m"))
-            results.append(Result("dist", pa.int64(), "COUNT", "d"))
+            results.append(AggregateResult("dist", pa.int64(), "COUNT", "d"))
         if self.distinct and numbers:
             accumulators.append(Accumulator("ds", total, "sum", "m", of_values=True))
-            results.append(Result("dsum", self._sum_result(), "SUM", "ds", "d"))
-            results.append(Result("davg", average_type(self.dtype), "AVG", "ds", "d"))
+            results.append(AggregateResult("dsum", self._sum_result(), "SUM", "ds", "d"))
+            results.append(AggregateResult("davg", average_type(self.dtype), "AVG", "ds", "d"))
         multisets = (multiset,) if self.retracting or self.distinct else ()
         extremes = tuple(Extreme(f, "m", f) for f in ("min", "max")) if self.retracting else ()
-        return Aggregate(self.groups, tuple(accumulators), tuple(results), self.before, multisets, extremes)
+        return AggregateOperator(self.groups, tuple(accumulators), tuple(results), self.before, multisets, extremes)
 
     def _sum_result(self) -> pa.DataType:
         return pa.int64() if pa.types.is_integer(self.dtype) else sum_type(self.dtype)

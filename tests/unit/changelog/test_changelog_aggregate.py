@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.changelog.accumulate import Accumulator
-from headwater.changelog.aggregate import ROWS, Aggregate
+from headwater.changelog.aggregate import ROWS, AggregateOperator
 from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE
 from headwater.changelog.operator import Time
-from headwater.changelog.results import Result
+from headwater.changelog.results import AggregateResult
 from headwater.errors import JobError
 from headwater.state.table import StateTable
 
@@ -141,7 +141,7 @@ def test_kinds() -> None:
     assert [k for k, _ in fed.feed([(1, ("a", 6))])] == [UPDATE_AFTER]
 
 
-def only(operator: Aggregate, function: str) -> Aggregate:
+def only(operator: AggregateOperator, function: str) -> AggregateOperator:
     """The same operator, showing less."""
     return replace(operator, results=tuple(r for r in operator.results if r.function == function))
 
@@ -162,7 +162,7 @@ def test_rows_that_come_and_go_within_a_batch_leave_no_trace() -> None:
 
 def test_a_group_without_functions_is_distinct() -> None:
     """SELECT DISTINCT: a row per group, as long as the group has rows."""
-    operator = Aggregate(pa.schema([("g", pa.string())]), (), (), True)
+    operator = AggregateOperator(pa.schema([("g", pa.string())]), (), (), True)
     state = {spec.name: StateTable(spec) for spec in operator.tables}
 
     def feed(*weights: int) -> list[int]:
@@ -230,10 +230,10 @@ def test_a_decimal_average_that_does_not_fit_stops_the_job() -> None:
 
 def test_a_result_narrower_than_its_sum_is_checked() -> None:
     """SUM(TINYINT) is a TINYINT in Flink: what does not fit is told, not cut."""
-    operator = Aggregate(
+    operator = AggregateOperator(
         pa.schema([("g", pa.string())]),
         (Accumulator("c", pa.int64(), "sum"), Accumulator("s", pa.int64(), "sum")),
-        (Result("sum", pa.int8(), "SUM", "s", "c"),),
+        (AggregateResult("sum", pa.int8(), "SUM", "s", "c"),),
         True,
     )
     state = {spec.name: StateTable(spec) for spec in operator.tables}

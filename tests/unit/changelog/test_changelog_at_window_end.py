@@ -14,7 +14,7 @@ from headwater.changelog.at_window_end import AtWindowEnd, WindowInput
 from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND
 from headwater.changelog.operator import FINAL, Time
 from headwater.changelog.ordering import SortKey
-from headwater.changelog.rank import Rank
+from headwater.changelog.rank import RankOperator
 
 COLUMNS = pa.schema([("end", pa.timestamp("us")), ("who", pa.string()), ("n", pa.int64())])
 START = datetime(2024, 1, 1)  # noqa: DTZ001 - windows have no zone
@@ -33,7 +33,7 @@ def micros(time: datetime) -> int:
 @settings(deadline=None, derandomize=True, max_examples=150)
 @given(histories, st.lists(st.integers(1, 6), max_size=6))
 def test_the_first_rows_of_each_window_come_once(history: list[tuple[int, str, int, bool]], cuts: list[int]) -> None:
-    rank = Rank(COLUMNS, ("end",), (SortKey("n", descending=True),), last=2, number="place")
+    rank = RankOperator(COLUMNS, ("end",), (SortKey("n", descending=True),), last=2, number="place")
     operator = AtWindowEnd(rank, (WindowInput("end", changelog=True),))
     state, found, expected = empty_state(operator), [], {}
     watermark: int | None = None

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from operator_model import Played, key_hash, oracle
 
-from headwater.changelog.conditions import Column, Compare
-from headwater.changelog.interval_join import IntervalJoin, IntervalKind
+from headwater.changelog.conditions import ColumnRef, Compare
+from headwater.changelog.interval_join import IntervalJoinOperator, IntervalKind
 from headwater.changelog.join import JoinInput
 from headwater.changelog.kinds import INSERT
 from headwater.changelog.operator import FINAL, Time
@@ -34,13 +34,13 @@ def micros(second: int) -> int:
     return int((at(second) - datetime.fromisoformat("1970-01-01")).total_seconds()) * SECOND
 
 
-def operator(kind: IntervalKind, low: int, high: int, condition: bool = False) -> IntervalJoin:
-    extra = Compare("<", Column("a"), Column("b")) if condition else None
+def operator(kind: IntervalKind, low: int, high: int, condition: bool = False) -> IntervalJoinOperator:
+    extra = Compare("<", ColumnRef("a"), ColumnRef("b")) if condition else None
     sides = JoinInput(LEFT, ("k",)), JoinInput(RIGHT, ("c",))
-    return IntervalJoin(*sides, "s", "t", low * SECOND, high * SECOND, kind, extra)
+    return IntervalJoinOperator(*sides, "s", "t", low * SECOND, high * SECOND, kind, extra)
 
 
-def played(join: IntervalJoin, spread: int = 1 << 20) -> Played:
+def played(join: IntervalJoinOperator, spread: int = 1 << 20) -> Played:
     return Played(join, [key_hash([1], spread), key_hash([1], spread)], [LEFT, RIGHT])
 
 

@@ -12,15 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from operator_model import Live, Played, actions, changes_table, key_hash, oracle, shuffled
 
-from headwater.changelog.conditions import And, Arithmetic, Column, Compare, Condition, IsNull, Literal, Not, Or
-from headwater.changelog.join import Join, JoinInput, JoinKind
+from headwater.changelog.conditions import And, Arithmetic, ColumnRef, Compare, Condition, IsNull, Literal, Not, Or
+from headwater.changelog.join import JoinInput, JoinKind, JoinOperator
 from headwater.changelog.kinds import DELETE, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE
 from headwater.changelog.operator import Time
 
 LEFT = pa.schema([("a", pa.int64()), ("b", pa.string()), ("x", pa.int64())])
 RIGHT = pa.schema([("c", pa.int64()), ("d", pa.string()), ("y", pa.int64())])
 KINDS: list[JoinKind] = ["inner", "left", "right", "full", "semi", "anti"]
-X, Y = Column("x"), Column("y")
+X, Y = ColumnRef("x"), ColumnRef("y")
 ONE = Literal(1, pa.int64())
 CONDITIONS: dict[str, Condition | None] = {
     "TRUE": None,
@@ -30,12 +30,12 @@ CONDITIONS: dict[str, Condition | None] = {
 }
 
 
-def operator(kind: JoinKind, condition: Condition | None = None, two_keys: bool = False, **more: Any) -> Join:
+def operator(kind: JoinKind, condition: Condition | None = None, two_keys: bool = False, **more: Any) -> JoinOperator:
     left, right = (("a", "b"), ("c", "d")) if two_keys else (("a",), ("c",))
-    return Join(JoinInput(LEFT, left), JoinInput(RIGHT, right), kind, condition, **more)
+    return JoinOperator(JoinInput(LEFT, left), JoinInput(RIGHT, right), kind, condition, **more)
 
 
-def played(join: Join, spread: int = 1 << 20) -> Played:
+def played(join: JoinOperator, spread: int = 1 << 20) -> Played:
     places = [LEFT.names.index(k) for k in join.left.keys]
     return Played(join, [key_hash(places, spread)] * 2, [LEFT, RIGHT])
 
@@ -86,7 +86,9 @@ def test_the_result_is_the_join_of_the_tables(
 def test_not_in_has_its_null_rules(history: list[list[tuple[int, Any]]], correlation: str) -> None:
     """x NOT IN (SELECT y FROM r [WHERE r.d = l.b]): unknown as soon as a NULL is among the values."""
     keys = (("b",), ("d",)) if correlation == "g" else ((), ())
-    join = Join(JoinInput(LEFT, keys[0]), JoinInput(RIGHT, keys[1]), "anti", Compare("=", X, Y), unknown_matches=True)
+    join = JoinOperator(
+        JoinInput(LEFT, keys[0]), JoinInput(RIGHT, keys[1]), "anti", Compare("=", X, Y), unknown_matches=True
+    )
     fed = Played(join, [key_hash([1] if keys[0] else [])] * 2, [LEFT, RIGHT])
     live = Live(), Live()
     where = "WHERE d = b" if keys[0] else ""
@@ -167,7 +169,7 @@ NAN = float("nan")
 )
 def test_keys_of_every_type(dtype: pa.DataType, left: list[Any], right: list[Any], matches: int) -> None:
     first, second = pa.schema([("k", dtype), ("n", pa.int64())]), pa.schema([("j", dtype), ("m", pa.int64())])
-    join = Join(JoinInput(first, ("k",)), JoinInput(second, ("j",)), "full")
+    join = JoinOperator(JoinInput(first, ("k",)), JoinInput(second, ("j",)), "full")
     fed = Played(join, [lambda row: (7 << 32) | row[1]] * 2, [first, second])  # all keys share a hash
     ls, rs = list(zip(left, range(9), strict=False)), list(zip(right, range(9), strict=False))
     fed.feed([(INSERT, row) for row in ls], [])

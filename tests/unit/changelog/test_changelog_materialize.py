@@ -15,7 +15,7 @@ from operator_model import reopened
 
 from headwater.changelog.aggregate import ROWS
 from headwater.changelog.kinds import HASH, INSERT, UPDATE_AFTER
-from headwater.changelog.materialize import ROW, ROW_HASH, ROW_WEIGHT, Conflict, Materialize
+from headwater.changelog.materialize import ROW, ROW_HASH, ROW_WEIGHT, Conflict, MaterializeOperator
 from headwater.changelog.operator import Time
 from headwater.changelog.ordered_values import ARRIVAL
 from headwater.errors import JobError
@@ -25,7 +25,7 @@ VALUES = pa.schema([("id", pa.int64()), ("x", pa.string())])
 Row = tuple[int, int, str | None]
 
 
-def fed(operator: Materialize, batch: list[tuple[int, Row]], spread: int = 1 << 20) -> pa.Table:
+def fed(operator: MaterializeOperator, batch: list[tuple[int, Row]], spread: int = 1 << 20) -> pa.Table:
     rows = []
     for place, (weight, (k, number, x)) in enumerate(batch):
         prefix = small_hash(k, spread) << 32
@@ -47,7 +47,7 @@ actions = st.tuples(st.integers(0, 3), st.none() | st.tuples(st.integers(0, 1), 
     st.randoms(use_true_random=False),
 )
 def test_one_row_of_a_key_is_shown(conflict: Conflict, history: list[list[Any]], spread: int, random: Random) -> None:
-    operator, reader = Materialize(KEYS, VALUES, conflict, before=True), Reader("k")
+    operator, reader = MaterializeOperator(KEYS, VALUES, conflict, before=True), Reader("k")
     state = empty_state(operator)
     current: dict[int, Row] = {}
     lists: dict[int, list[Row]] = defaultdict(list)
@@ -78,7 +78,7 @@ def test_one_row_of_a_key_is_shown(conflict: Conflict, history: list[list[Any]],
 
 
 def test_without_before_images() -> None:
-    operator = Materialize(KEYS, VALUES)
+    operator = MaterializeOperator(KEYS, VALUES)
     state = empty_state(operator)
     first = operator.step(state, (fed(operator, [(1, (1, 1, "a"))]),), Time())
     assert first.to_pylist() == [{"k": 1, "id": 1, "x": "a", "__kind": INSERT}]
@@ -88,7 +88,7 @@ def test_without_before_images() -> None:
 
 
 def test_several_rows_may_be_an_error() -> None:
-    operator = Materialize(KEYS, VALUES, "error", table="t")
+    operator = MaterializeOperator(KEYS, VALUES, "error", table="t")
     state = empty_state(operator)
     operator.step(state, (fed(operator, [(1, (1, 1, "a"))]),), Time())
     operator.step(state, (fed(operator, [(1, (1, 2, "b")), (-1, (1, 1, "a"))]),), Time())

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE
-from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, Normalize
+from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, NormalizeOperator
 from headwater.changelog.operator import Time
 from headwater.state.table import StateTable
 
@@ -36,7 +36,7 @@ class History:
     """Feeds upserts, numbering them as one partition of a topic does."""
 
     def __init__(self, before: bool = True, spread: int = 1 << 40) -> None:
-        self.operator = Normalize(KEYS, VALUES, before)
+        self.operator = NormalizeOperator(KEYS, VALUES, before)
         self.state = empty_state(self.operator)
         self.reader = Reader("id", "part")
         self.model: dict[tuple[str, int], tuple[Any, ...]] = {}
@@ -146,14 +146,14 @@ def positioned(*rows: tuple[int, int, int, int | None]) -> pa.Table:
     ],
 )
 def test_which_message_of_a_key_is_the_last(rows: list[tuple[int, int, int, int | None]], winner: int) -> None:
-    operator = Normalize(KEYS, VALUES, True)
+    operator = NormalizeOperator(KEYS, VALUES, True)
     changes = operator.step(empty_state(operator), (positioned(*rows),), Time())
     assert changes.column("v").to_pylist() == [winner]
 
 
 def test_a_key_without_values() -> None:
     """SELECT of nothing but the key: rows are there or not."""
-    operator = Normalize(KEYS, pa.schema([]), True)
+    operator = NormalizeOperator(KEYS, pa.schema([]), True)
     state = empty_state(operator)
     rows = positioned((1, 0, 0, 1)).drop_columns(VALUES.names)
     assert operator.step(state, (rows,), Time()).column(KIND).to_pylist() == [INSERT]
@@ -163,7 +163,7 @@ def test_a_key_without_values() -> None:
 
 
 def test_an_operator_can_be_sent_to_another_process() -> None:
-    operator = Normalize(KEYS, VALUES, True)
+    operator = NormalizeOperator(KEYS, VALUES, True)
     copy = pickle.loads(pickle.dumps(operator))
     assert copy == operator
     assert copy.output.names == ["id", "part", "v", "tags", KIND]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, UPDATE_AFTER, UPDATE_BEFORE
-from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, Normalize
+from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, NormalizeOperator
 from headwater.changelog.normalize_each import NormalizeEach
 from headwater.changelog.operator import OWN_WATERMARK, Time
 
@@ -52,7 +52,7 @@ def expected(history: list[Upsert]) -> Counter[Change]:
 @settings(deadline=None, derandomize=True, max_examples=200)
 @given(histories, st.lists(st.integers(1, 8), max_size=6), st.sampled_from([1, 3, 1 << 40]))
 def test_every_change_is_emitted_once_with_its_watermark(history: list[Upsert], cuts: list[int], spread: int) -> None:
-    operator = NormalizeEach(Normalize(KEYS, VALUES, before=True))
+    operator = NormalizeEach(NormalizeOperator(KEYS, VALUES, before=True))
     state, found = empty_state(operator), Counter[Change]()
     rows: list[tuple[Any, ...]] = [
         (small_hash(key, spread), DELETE if v is None else INSERT, key, v, 0, 0, offset, stamp(offset))

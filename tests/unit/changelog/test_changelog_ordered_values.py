@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 from operator_model import reopened
 
 from headwater.changelog.accumulate import Accumulator
-from headwater.changelog.aggregate import ROWS, Aggregate
+from headwater.changelog.aggregate import ROWS, AggregateOperator
 from headwater.changelog.exact_sums import weight_name
 from headwater.changelog.kinds import HASH
 from headwater.changelog.operator import FINAL, Time
 from headwater.changelog.ordered_values import ARRIVAL, Collected, OrderedMultiset, order_of
-from headwater.changelog.results import Result
+from headwater.changelog.results import AggregateResult
 from headwater.changelog.session import SessionAggregate
 from headwater.changelog.variance import SPREADS
-from headwater.changelog.window import WindowAggregate
+from headwater.changelog.window import WindowAggregateOperator
 from headwater.changelog.windows import Tumble
 
 GROUPS = pa.schema([("g", pa.string())])
@@ -65,7 +65,7 @@ class Lists:
         return answers
 
 
-def ordered(inserts_only: bool = False) -> Aggregate:
+def ordered(inserts_only: bool = False) -> AggregateOperator:
     values = OrderedMultiset("o", GROUPS, pa.field("x", pa.string()), "w", "hx")
     nulls = OrderedMultiset("n", GROUPS, pa.field("y", pa.string()), "wn", "hy")
     text, int64 = pa.string(), pa.int64()
@@ -75,20 +75,20 @@ def ordered(inserts_only: bool = False) -> Aggregate:
         picked = [Accumulator("f", text, "first"), Accumulator("l", text, "last")]
     lists = [Accumulator(n, pa.list_(text), "collected", m) for n, m in (("s", "o"), ("d", "o"), ("a", "n"))]
     results = (
-        Result("first", text, "FIRST_VALUE", "f"),
-        Result("last", text, "LAST_VALUE", "l"),
-        Result("listed", text, "LISTAGG", "s", separator=";"),
-        Result("array", pa.list_(text), "ARRAY_AGG", "a"),
-        Result("different", pa.list_(text), "ARRAY_AGG", "d"),
-        Result("bag", pa.map_(text, pa.int32()), "COLLECT", "s"),
+        AggregateResult("first", text, "FIRST_VALUE", "f"),
+        AggregateResult("last", text, "LAST_VALUE", "l"),
+        AggregateResult("listed", text, "LISTAGG", "s", separator=";"),
+        AggregateResult("array", pa.list_(text), "ARRAY_AGG", "a"),
+        AggregateResult("different", pa.list_(text), "ARRAY_AGG", "d"),
+        AggregateResult("bag", pa.map_(text, pa.int32()), "COLLECT", "s"),
     )
     collected = [Collected("s", "o", "list"), Collected("d", "o", "list", distinct=True), Collected("a", "n", "list")]
     if not inserts_only:
         collected += [Collected("f", "o", "first"), Collected("l", "o", "last")]
-    return Aggregate(GROUPS, (*picked, *lists), results, True, (values, nulls), collected=tuple(collected))
+    return AggregateOperator(GROUPS, (*picked, *lists), results, True, (values, nulls), collected=tuple(collected))
 
 
-def fed(operator: Aggregate, batch: list[tuple[int, Row]], spread: int, random: Random) -> pa.Table:
+def fed(operator: AggregateOperator, batch: list[tuple[int, Row]], spread: int, random: Random) -> pa.Table:
     schema = operator.inputs[0]
     rows = []
     for place, (weight, (group, value)) in enumerate(batch):
@@ -138,16 +138,18 @@ def test_of_inserts_first_and_last_are_accumulators(batches: list[list[Row]], ra
 
 def test_json() -> None:
     members = pa.array([[{"k": "b", "v": "1"}, {"k": "a", "v": '"x"'}, {"k": "b", "v": "2"}], None])
-    made = Result("r", pa.string(), "JSON_OBJECTAGG", "v").compute({"v": members}, 2)
+    made = AggregateResult("r", pa.string(), "JSON_OBJECTAGG", "v").compute({"v": members}, 2)
     assert made.to_pylist() == ['{"a":"x","b":2}', "{}"]
-    made = Result("r", pa.string(), "JSON_ARRAYAGG", "v").compute({"v": pa.array([["1", '"x"', "null"], None])}, 2)
+    made = AggregateResult("r", pa.string(), "JSON_ARRAYAGG", "v").compute(
+        {"v": pa.array([["1", '"x"', "null"], None])}, 2
+    )
     assert made.to_pylist() == ['[1,"x",null]', "[]"]
 
 
-def spreads(dtype: pa.DataType) -> Aggregate:
+def spreads(dtype: pa.DataType) -> AggregateOperator:
     sums = [Accumulator(name, pa.float64(), "sum") for name in ("s", "q", "r")]
-    results = [Result(f, dtype, f, "s", "c", ("q", "r")) for f in sorted(SPREADS)]
-    return Aggregate(GROUPS, (*sums, Accumulator("c", pa.int64(), "sum")), tuple(results), True)
+    results = [AggregateResult(f, dtype, f, "s", "c", ("q", "r")) for f in sorted(SPREADS)]
+    return AggregateOperator(GROUPS, (*sums, Accumulator("c", pa.int64(), "sum")), tuple(results), True)
 
 
 def squared(value: float) -> tuple[float, float]:
@@ -210,9 +212,9 @@ def test_values_that_are_not_finite_make_nan() -> None:
 def test_windows_and_sessions_keep_the_order(kind: str) -> None:
     """Within a window as rows come; in a session by time first, because sessions merge."""
     inner = ordered()
-    operator: WindowAggregate | SessionAggregate
+    operator: WindowAggregateOperator | SessionAggregate
     if kind == "tumble":
-        operator = WindowAggregate(inner, Tumble(10 * SECOND), "t")
+        operator = WindowAggregateOperator(inner, Tumble(10 * SECOND), "t")
     else:
         operator = SessionAggregate(inner, 5 * SECOND, "t")
     state, results = empty_state(operator), []

@@ -21,8 +21,8 @@ from headwater.changelog.kinds import DELETE, INSERT, KIND
 from headwater.changelog.operator import FINAL, Time
 from headwater.changelog.ordered_values import ARRIVAL
 from headwater.changelog.ordering import SortKey
-from headwater.changelog.over import OverCall, OverTable
-from headwater.changelog.over_time import OverTime
+from headwater.changelog.over import FrameCall, OverTableOperator
+from headwater.changelog.over_time import OverTimeOperator
 
 COLUMNS = pa.schema([("k", pa.string()), ("x", pa.int64()), ("f", pa.float64()), ("t", pa.timestamp("us"))])
 START = datetime.fromisoformat("2024-01-01")
@@ -48,24 +48,27 @@ def micros(second: int) -> int:
     return int((at(second) - datetime.fromisoformat("1970-01-01")).total_seconds()) * SECOND
 
 
-def calls(frames: list[Frame], lead: bool = False) -> tuple[OverCall, ...]:
+def calls(frames: list[Frame], lead: bool = False) -> tuple[FrameCall, ...]:
     found = []
     for n, frame in enumerate(frames):
         found += [
-            OverCall(f"c{n}", pa.int64(), "COUNT", "", frame),
-            OverCall(f"v{n}", pa.int64(), "COUNT", "x", frame),
-            OverCall(f"s{n}", pa.int64(), "SUM", "x", frame),
-            OverCall(f"d{n}", pa.float64(), "SUM", "f", frame),
-            OverCall(f"lo{n}", pa.int64(), "MIN", "x", frame),
-            OverCall(f"hi{n}", pa.float64(), "MAX", "f", frame),
-            OverCall(f"fi{n}", pa.int64(), "FIRST_VALUE", "x", frame),
-            OverCall(f"la{n}", pa.int64(), "LAST_VALUE", "x", frame),
+            FrameCall(f"c{n}", pa.int64(), "COUNT", "", frame),
+            FrameCall(f"v{n}", pa.int64(), "COUNT", "x", frame),
+            FrameCall(f"s{n}", pa.int64(), "SUM", "x", frame),
+            FrameCall(f"d{n}", pa.float64(), "SUM", "f", frame),
+            FrameCall(f"lo{n}", pa.int64(), "MIN", "x", frame),
+            FrameCall(f"hi{n}", pa.float64(), "MAX", "f", frame),
+            FrameCall(f"fi{n}", pa.int64(), "FIRST_VALUE", "x", frame),
+            FrameCall(f"la{n}", pa.int64(), "LAST_VALUE", "x", frame),
         ]
-    found += [OverCall("lag", pa.int64(), "LAG", "x", offset=2), OverCall("lagd", pa.int64(), "LAG", "x", default="x")]
-    found.append(OverCall("number", pa.int64(), "ROW_NUMBER"))
+    found += [
+        FrameCall("lag", pa.int64(), "LAG", "x", offset=2),
+        FrameCall("lagd", pa.int64(), "LAG", "x", default="x"),
+    ]
+    found.append(FrameCall("number", pa.int64(), "ROW_NUMBER"))
     if lead:
-        found += [OverCall("lead", pa.int64(), "LEAD", "x"), OverCall("rank", pa.int64(), "RANK")]
-        found.append(OverCall("dense", pa.int64(), "DENSE_RANK"))
+        found += [FrameCall("lead", pa.int64(), "LEAD", "x"), FrameCall("rank", pa.int64(), "RANK")]
+        found.append(FrameCall("dense", pa.int64(), "DENSE_RANK"))
     return tuple(found)
 
 
@@ -118,7 +121,7 @@ def test_by_event_time_results_are_final(
 ) -> None:
     """Rows come in any order within the disorder that the watermark allows for, cut into batches in any way."""
     history = sorted(history, key=lambda row: row[3] + random.random() * disorder)
-    operator = OverTime(COLUMNS, ("k",), calls([FRAMES[f] for f in frames]), "t")
+    operator = OverTimeOperator(COLUMNS, ("k",), calls([FRAMES[f] for f in frames]), "t")
     fed = Played(operator, [key_hash([0], spread)], [COLUMNS])
     before, cut = None, 0
     while cut < len(history):
@@ -146,7 +149,7 @@ def test_by_event_time_results_are_final(
 )
 def test_over_updates_results_follow(history: list[list[Any]], frames: list[str], spread: int, random: Random) -> None:
     known = {**FRAMES, **BOTH_SIDES}
-    operator = OverTable(COLUMNS, ("k",), calls([known[f] for f in frames], lead=True), (SortKey("t"),))
+    operator = OverTableOperator(COLUMNS, ("k",), calls([known[f] for f in frames], lead=True), (SortKey("t"),))
     fed, live = Played(operator, [key_hash([0], spread)], [COLUMNS]), Live()
     for batch in history:
         changes = [c for kind, row, n in batch for c in live.change(kind, (*row[:3], at(row[3])), n)]
@@ -162,14 +165,14 @@ def test_over_updates_results_follow(history: list[list[Any]], frames: list[str]
 
 def test_state_is_no_more_than_frames_reach_back_to() -> None:
     frames = [Frame("rows", 2), Frame("range"), Frame("range", 3 * SECOND)]
-    operator = OverTime(COLUMNS, ("k",), calls(frames), "t")
+    operator = OverTimeOperator(COLUMNS, ("k",), calls(frames), "t")
     fed = Played(operator, [key_hash([0])], [COLUMNS])
     for second in range(60):
         before = micros(second - 1) if second else None
         fed.feed([(INSERT, ("a", second, 0.5, at(second)))], time=Time(before, micros(second)))
         assert fed.stored <= 1 + 2 * 4, "what is carried, four rows and their times"
     assert fed.feed([(INSERT, ("a", 1, 1.0, at(3)))], time=Time(micros(59), micros(60))) == [], "it is late"
-    only_carried = OverTime(COLUMNS, ("k",), (OverCall("s", pa.int64(), "SUM", "x", Frame("rows")),), "t")
+    only_carried = OverTimeOperator(COLUMNS, ("k",), (FrameCall("s", pa.int64(), "SUM", "x", Frame("rows")),), "t")
     fed = Played(only_carried, [key_hash([0])], [COLUMNS])
     for second in range(10):
         fed.feed([(INSERT, ("a", 1, None, at(second)))], time=Time(None, micros(second)))
@@ -181,12 +184,12 @@ def test_state_is_no_more_than_frames_reach_back_to() -> None:
 def test_by_processing_time_rows_are_taken_as_they_come(cut: int) -> None:
     columns = pa.schema([("k", pa.string()), ("x", pa.int64()), ("p", pa.timestamp("us", "UTC"))])
     made = (
-        OverCall("s", pa.int64(), "SUM", "x", Frame("rows", 1)),
-        OverCall("n", pa.int64(), "ROW_NUMBER"),
-        OverCall("l", pa.int64(), "LAG", "x"),
-        OverCall("a", pa.int64(), "LAST_VALUE", "x", Frame("rows")),
+        FrameCall("s", pa.int64(), "SUM", "x", Frame("rows", 1)),
+        FrameCall("n", pa.int64(), "ROW_NUMBER"),
+        FrameCall("l", pa.int64(), "LAG", "x"),
+        FrameCall("a", pa.int64(), "LAST_VALUE", "x", Frame("rows")),
     )
-    operator = OverTime(columns, ("k",), made, "p", waits=False)
+    operator = OverTimeOperator(columns, ("k",), made, "p", waits=False)
     state, results = empty_state(operator), {}
     values = [5, 3, 9, 1, 7, 2]
     for start in range(0, len(values), cut):
@@ -205,12 +208,12 @@ def test_sums_of_decimals_and_of_large_numbers() -> None:
         [("x", pa.decimal128(10, 2)), ("n", pa.int64()), ("f", pa.float64()), ("t", pa.timestamp("us"))]
     )
     made = (
-        OverCall("s", pa.decimal128(38, 2), "SUM", "x", Frame("rows", 1)),
-        OverCall("a", pa.decimal128(38, 6), "AVG", "x", Frame("rows")),
-        OverCall("m", pa.int64(), "SUM", "n", Frame("rows", 0)),
-        OverCall("g", pa.float64(), "SUM", "f", Frame("rows", 1)),
+        FrameCall("s", pa.decimal128(38, 2), "SUM", "x", Frame("rows", 1)),
+        FrameCall("a", pa.decimal128(38, 6), "AVG", "x", Frame("rows")),
+        FrameCall("m", pa.int64(), "SUM", "n", Frame("rows", 0)),
+        FrameCall("g", pa.float64(), "SUM", "f", Frame("rows", 1)),
     )
-    fed = Played(OverTable(columns, (), made, (SortKey("t"),)), [key_hash([])], [columns])
+    fed = Played(OverTableOperator(columns, (), made, (SortKey("t"),)), [key_hash([])], [columns])
     large = 1 << 62
     fed.feed([(INSERT, (Decimal(f"{n}.10"), large, 1e300 if n == 1 else 1.0, at(n))) for n in range(4)])
     found = sorted((row[3], *row[4:]) for row in fed.result.rows)
@@ -221,6 +224,6 @@ def test_sums_of_decimals_and_of_large_numbers() -> None:
 
 
 def test_it_can_be_sent_to_another_process() -> None:
-    operator = OverTime(COLUMNS, ("k",), calls([Frame("rows", 2)]), "t")
+    operator = OverTimeOperator(COLUMNS, ("k",), calls([Frame("rows", 2)]), "t")
     assert pickle.loads(pickle.dumps(operator)) == operator
     assert KIND in operator.output.names

@@ -18,7 +18,7 @@ from operator_model import Live, Played, actions, key_hash, oracle, shuffled
 from headwater.changelog import rank, sorted_groups
 from headwater.changelog.kinds import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from headwater.changelog.ordering import SortKey
-from headwater.changelog.rank import Rank, RankFunction
+from headwater.changelog.rank import RankFunction, RankOperator
 
 COLUMNS = pa.schema([("g", pa.string()), ("s", pa.int64()), ("t", pa.string())])
 FUNCTIONS: list[RankFunction] = ["row_number", "rank", "dense_rank"]
@@ -33,7 +33,7 @@ def small_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sorted_groups, "GROWTH", 2)
 
 
-def query(operator: Rank) -> str:
+def query(operator: RankOperator) -> str:
     keys = [
         f"{k.column} {'DESC' if k.descending else 'ASC'} NULLS {'FIRST' if k.nulls_first else 'LAST'}"
         for k in operator.order
@@ -80,7 +80,7 @@ def test_the_first_rows_of_each_group(
     random: Random,
 ) -> None:
     partition = ("g",) if partitioned else ()
-    operator = Rank(COLUMNS, partition, order, limit[1], limit[0], function, "n" if numbered else "")
+    operator = RankOperator(COLUMNS, partition, order, limit[1], limit[0], function, "n" if numbered else "")
     fed = Played(operator, [key_hash([0] if partitioned else [], spread)], [COLUMNS])
     live = Live()
     for batch in history:
@@ -121,7 +121,9 @@ def _everything() -> tuple[Any, Any]:
 def test_of_inserts_nothing_is_kept_but_the_first_rows(
     history: list[list[Any]], order: tuple[SortKey, ...], limit: tuple[int, int], function: RankFunction, numbered: bool
 ) -> None:
-    operator = Rank(COLUMNS, ("g",), order, limit[1], limit[0], function, "n" if numbered else "", inserts_only=True)
+    operator = RankOperator(
+        COLUMNS, ("g",), order, limit[1], limit[0], function, "n" if numbered else "", inserts_only=True
+    )
     fed = Played(operator, [key_hash([0])], [COLUMNS])
     live: list[Any] = []
     for batch in history:
@@ -138,7 +140,7 @@ def test_retractions_may_come_first(history: list[list[Any]], function: RankFunc
     live = Live()
     changes = [c for batch in history for action in batch for c in live.change(*action)]
     random.shuffle(changes)
-    operator = Rank(COLUMNS, ("g",), (SortKey("s"),), 2, 1, function, "n")
+    operator = RankOperator(COLUMNS, ("g",), (SortKey("s"),), 2, 1, function, "n")
     fed = Played(operator, [key_hash([0])], [COLUMNS])
     while changes:
         size = random.randrange(1, 6)
@@ -151,7 +153,7 @@ def test_limit_alone_takes_any_rows_but_always_the_same() -> None:
     given_rows = [("a", n, "u") for n in range(9)]
     results = []
     for order in (given_rows, given_rows[::-1]):
-        fed = Played(Rank(COLUMNS, (), (), 3), [key_hash([])], [COLUMNS])
+        fed = Played(RankOperator(COLUMNS, (), (), 3), [key_hash([])], [COLUMNS])
         for row in order:
             fed.feed([(INSERT, row)])
         results.append(fed.result.rows)
@@ -160,7 +162,7 @@ def test_limit_alone_takes_any_rows_but_always_the_same() -> None:
 
 
 def test_a_row_that_moves_updates_the_numbers_between() -> None:
-    fed = Played(Rank(COLUMNS, ("g",), (SortKey("s"),), 3, number="n"), [key_hash([0])], [COLUMNS])
+    fed = Played(RankOperator(COLUMNS, ("g",), (SortKey("s"),), 3, number="n"), [key_hash([0])], [COLUMNS])
     fed.feed([(INSERT, ("a", s, "u")) for s in (1, 2, 3, 4)])
     changes = fed.feed([(UPDATE_BEFORE, ("a", 1, "u")), (UPDATE_AFTER, ("a", 5, "u"))])
     assert [kind for kind, _ in changes] == [UPDATE_BEFORE] * 3 + [UPDATE_AFTER] * 3
@@ -196,7 +198,7 @@ SORTED: list[tuple[pa.DataType, list[Any]]] = [
 @pytest.mark.parametrize("nulls_first", [False, True])
 def test_sort_keys_of_every_type(dtype: pa.DataType, values: list[Any], descending: bool, nulls_first: bool) -> None:
     columns = pa.schema([("v", dtype), ("id", pa.int64())])
-    operator = Rank(columns, (), (SortKey("v", descending, nulls_first),), 99, number="n")
+    operator = RankOperator(columns, (), (SortKey("v", descending, nulls_first),), 99, number="n")
     fed = Played(operator, [lambda row: row[1]], [columns])
     given_rows = list(zip([*values, None], range(len(values) + 1), strict=True))
     Random(3).shuffle(given_rows)
@@ -208,7 +210,7 @@ def test_sort_keys_of_every_type(dtype: pa.DataType, values: list[Any], descendi
 
 
 def test_an_operator_can_be_sent_to_another_process() -> None:
-    operator = Rank(COLUMNS, ("g",), (SortKey("s"),), 3, number="n")
+    operator = RankOperator(COLUMNS, ("g",), (SortKey("s"),), 3, number="n")
     assert pickle.loads(pickle.dumps(operator)) == operator
     assert [spec.name for spec in operator.tables] == ["rows", "levels"]
     assert operator.output.names == ["g", "s", "t", "n", "__kind"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from operator_model import Live, Played, actions, group_hash, oracle, shuffled
 
 from headwater.changelog.kinds import DELETE
-from headwater.changelog.set_operation import SIDE, SetFunction, SetOperation
+from headwater.changelog.set_operation import SIDE, SetFunction, SetOperationOperator
 
 COLUMNS = pa.schema([("a", pa.int64()), ("b", pa.string())])
 SIDED = pa.schema([*COLUMNS, (SIDE, pa.int8())])
@@ -26,7 +26,7 @@ histories = st.lists(
 
 
 def played(function: SetFunction, spread: int = 1 << 20) -> Played:
-    return Played(SetOperation(COLUMNS, function), [group_hash([0, 1], spread)], [SIDED])
+    return Played(SetOperationOperator(COLUMNS, function), [group_hash([0, 1], spread)], [SIDED])
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -65,5 +65,5 @@ def test_retractions_may_come_first(
 
 
 def test_it_can_be_sent_to_another_process() -> None:
-    operator = SetOperation(COLUMNS, "EXCEPT ALL")
+    operator = SetOperationOperator(COLUMNS, "EXCEPT ALL")
     assert pickle.loads(pickle.dumps(operator)) == operator

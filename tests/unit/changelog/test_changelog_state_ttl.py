@@ -10,21 +10,21 @@ import pyarrow as pa
 import pytest
 from operator_model import Played, key_hash, reopened
 
-from headwater.changelog.join import Join, JoinInput
+from headwater.changelog.join import JoinInput, JoinOperator
 from headwater.changelog.kinds import DELETE, INSERT
 from headwater.changelog.operator import Operator, Time
 from headwater.changelog.ordering import SortKey
-from headwater.changelog.over import OverTable
-from headwater.changelog.rank import Rank
+from headwater.changelog.over import OverTableOperator
+from headwater.changelog.rank import RankOperator
 from headwater.changelog.state_ttl import Expiring
 
 COLUMNS = pa.schema([("k", pa.int64()), ("x", pa.int64())])
 OTHER = pa.schema([("c", pa.int64()), ("y", pa.int64())])
 TTL = 10
 OPERATORS: dict[str, tuple[Operator, list[pa.Schema]]] = {
-    "rank": (Rank(COLUMNS, ("k",), (SortKey("x"),), 2, number="n"), [COLUMNS]),
-    "join": (Join(JoinInput(COLUMNS, ("k",)), JoinInput(OTHER, ("c",)), "full"), [COLUMNS, OTHER]),
-    "over": (OverTable(COLUMNS, ("k",), (), (SortKey("x"),)), [COLUMNS]),
+    "rank": (RankOperator(COLUMNS, ("k",), (SortKey("x"),), 2, number="n"), [COLUMNS]),
+    "join": (JoinOperator(JoinInput(COLUMNS, ("k",)), JoinInput(OTHER, ("c",)), "full"), [COLUMNS, OTHER]),
+    "over": (OverTableOperator(COLUMNS, ("k",), (), (SortKey("x"),)), [COLUMNS]),
 }
 
 

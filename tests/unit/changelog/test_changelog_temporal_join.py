@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from operator_model import Played, key_hash
 
-from headwater.changelog.conditions import Column, Compare
+from headwater.changelog.conditions import ColumnRef, Compare
 from headwater.changelog.join import JoinInput
 from headwater.changelog.kinds import DELETE, INSERT, UPDATE_AFTER
 from headwater.changelog.operator import FINAL, Time
-from headwater.changelog.temporal_join import LookupJoin, TemporalJoin
+from headwater.changelog.temporal_join import LookupJoinOperator, TemporalJoinOperator
 
 LEFT = pa.schema([("o", pa.int64()), ("k", pa.string()), ("ts", pa.timestamp("us"))])
 RIGHT = pa.schema([("c", pa.string()), ("rate", pa.int64()), ("at", pa.timestamp("us"))])
-LARGER = Compare("<", Column("o"), Column("rate"))
+LARGER = Compare("<", ColumnRef("o"), ColumnRef("rate"))
 START = datetime.fromisoformat("2024-01-01")
 
 
@@ -34,11 +34,11 @@ def micros(second: int) -> int:
     return int((at(second) - datetime.fromisoformat("1970-01-01")).total_seconds()) * 1_000_000
 
 
-def joined(kind: Any, condition: Any = None) -> TemporalJoin:
-    return TemporalJoin(JoinInput(LEFT, ("k",)), JoinInput(RIGHT, ("c",)), kind, condition, "ts", "at")
+def joined(kind: Any, condition: Any = None) -> TemporalJoinOperator:
+    return TemporalJoinOperator(JoinInput(LEFT, ("k",)), JoinInput(RIGHT, ("c",)), kind, condition, "ts", "at")
 
 
-def played(operator: TemporalJoin | LookupJoin, spread: int = 1 << 20) -> Played:
+def played(operator: TemporalJoinOperator | LookupJoinOperator, spread: int = 1 << 20) -> Played:
     return Played(operator, [key_hash([1], spread), key_hash([0], spread)], [LEFT, RIGHT])
 
 
@@ -138,7 +138,7 @@ def test_rows_without_a_time_have_no_version() -> None:
 
 @pytest.mark.parametrize("kind", ["inner", "left"])
 def test_by_processing_time_the_newest_version_counts(kind: Any) -> None:
-    join = LookupJoin(JoinInput(LEFT, ("k",)), JoinInput(RIGHT, ("c",)), kind)
+    join = LookupJoinOperator(JoinInput(LEFT, ("k",)), JoinInput(RIGHT, ("c",)), kind)
     fed = played(join)
     fed.feed([], [(INSERT, ("a", 1, None)), (INSERT, ("b", 1, None))])
     rows = [(INSERT, (n, key, None)) for n, key in enumerate(["a", "b", "c", None])]

@@ -15,7 +15,7 @@ from window_model import SECOND, Event, Windowed, events, grouped, histories
 
 from headwater.changelog.kinds import INSERT
 from headwater.changelog.operator import Time
-from headwater.changelog.window import WindowAggregate
+from headwater.changelog.window import WindowAggregateOperator
 from headwater.changelog.windows import Cumulate, Hop, Tumble, from_local, to_local
 
 KINDS: dict[str, tuple[Any, Any]] = {
@@ -35,7 +35,7 @@ KINDS: dict[str, tuple[Any, Any]] = {
 
 def windowed(kind: str, retracting: bool = True, **more: Any) -> Windowed:
     assigner = KINDS[kind][0]
-    return Windowed(lambda aggregate: WindowAggregate(aggregate, assigner, "ts", **more), retracting=retracting)
+    return Windowed(lambda aggregate: WindowAggregateOperator(aggregate, assigner, "ts", **more), retracting=retracting)
 
 
 class Reference:
@@ -128,7 +128,7 @@ def test_a_retraction_of_a_row_that_never_came_leaves_no_state() -> None:
 
 
 def test_rows_may_bring_their_windows() -> None:
-    fed = Windowed(lambda aggregate: WindowAggregate(aggregate, None, "ts"), retracting=False)
+    fed = Windowed(lambda aggregate: WindowAggregateOperator(aggregate, None, "ts"), retracting=False)
     rows = fed.fed._input([(1, ("a", 1)), (1, ("a", 2))])
     for name, seconds in (("window_start", 0), ("window_end", 10)):
         rows = rows.append_column(name, pa.array([seconds * SECOND] * 2, pa.timestamp("us")))
@@ -137,7 +137,7 @@ def test_rows_may_bring_their_windows() -> None:
 
 
 def test_a_row_that_was_late_in_its_own_partition_is_late() -> None:
-    fed = Windowed(lambda a: WindowAggregate(a, Tumble(10 * SECOND), "ts", own_watermark="wm"))
+    fed = Windowed(lambda a: WindowAggregateOperator(a, Tumble(10 * SECOND), "ts", own_watermark="wm"))
     rows = fed.fed._input([(1, ("a", 1)), (1, ("a", 2))])
     rows = rows.append_column("ts", pa.array([5 * SECOND] * 2, pa.timestamp("us")))
     rows = rows.append_column("wm", pa.array([None, 20 * SECOND], pa.timestamp("us", "UTC")))
@@ -159,7 +159,7 @@ def test_days_of_a_time_zone() -> None:
 
 def test_windows_of_a_time_zone_close_at_the_end_of_the_local_day() -> None:
     hour = 3600 * SECOND
-    fed = Windowed(lambda a: WindowAggregate(a, Tumble(24 * hour), "ts", zone="Asia/Tokyo"))
+    fed = Windowed(lambda a: WindowAggregateOperator(a, Tumble(24 * hour), "ts", zone="Asia/Tokyo"))
     rows = fed.fed._input([(1, ("a", 1))])
     rows = rows.append_column("ts", pa.array([14 * hour], pa.timestamp("us", "UTC")))
     assert fed.operator.step(fed.state, (rows,), Time(None, 15 * hour - 1001)).num_rows == 0

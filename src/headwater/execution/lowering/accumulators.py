@@ -15,7 +15,7 @@ from headwater.changelog.exact_sums_sql import DoubleSum
 from headwater.changelog.kinds import ADDED
 from headwater.changelog.ordered_values import Collected
 from headwater.changelog.preaggregate import PartialAggregate, PartialKind, double_sum
-from headwater.changelog.results import Result
+from headwater.changelog.results import AggregateResult
 from headwater.changelog.variance import SPREADS, square_sql
 from headwater.plan import nodes as n
 from headwater.sql.typed import AggregateCall
@@ -34,9 +34,9 @@ class Declared(NamedTuple):
     counts: str = ""
     squares: tuple[str, ...] = ()
 
-    def result(self) -> Result:
+    def result(self) -> AggregateResult:
         call = self.call
-        return Result(
+        return AggregateResult(
             self.name, _arrow(call), call.function, self.value, self.counts, self.squares, separator=call.separator
         )
 

@@ -21,9 +21,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType
 
 from headwater.changelog.accumulate import Accumulator
-from headwater.changelog.aggregate import ROWS, Aggregate, Extreme
-from headwater.changelog.conditions import And, Compare, Condition, IsNull, Literal, Not, Or
-from headwater.changelog.conditions import Column as Col
+from headwater.changelog.aggregate import ROWS, AggregateOperator, Extreme
+from headwater.changelog.conditions import And, ColumnRef, Compare, Condition, IsNull, Literal, Not, Or
 from headwater.changelog.exact_sums_sql import SALT, DoubleSum, partial_columns, partial_keys, partial_sums, salted
 from headwater.changelog.kinds import HASH, KIND
 from headwater.changelog.multiset import Multiset
@@ -62,7 +61,7 @@ def prepared(
     kept: Sequence[str] = (),
     *,
     partial_rows: bool = False,
-) -> tuple[DataFrame, Aggregate]:
+) -> tuple[DataFrame, AggregateOperator]:
     """The frame partitioned by the groups `by`, with HASH and all partial aggregates; and the operator for it. Where
     columns are to be `kept`, rows are shuffled as they are. `partial_rows` of a local aggregation have partial
     aggregates already, and lists of the values that must be remembered."""
@@ -152,9 +151,9 @@ def _condition(predicate: Predicate) -> Condition:
         case "NOT":
             return Not(parts[0])
         case "IS NULL":
-            return IsNull(Col(predicate.column))
+            return IsNull(ColumnRef(predicate.column))
     kind = pa.int64() if isinstance(predicate.literal, int) else pa.string()
-    return Compare(predicate.operator, Col(predicate.column), Literal(predicate.literal, kind))
+    return Compare(predicate.operator, ColumnRef(predicate.column), Literal(predicate.literal, kind))
 
 
 def _of_one_row(local: PreAggregation) -> dict[str, str]:
@@ -220,7 +219,7 @@ def _operator(
     partials: Partials,
     results: list[Declared],
     ones: tuple[str, ...],
-) -> Aggregate:
+) -> AggregateOperator:
     schema = to_arrow_schema(rows.schema)
     groups = pa.schema([schema.field(g) for g in by])
     plain = [
@@ -239,7 +238,7 @@ def _operator(
         for name in partials.ordered.values()
     )
     collected = [a for c in partials.collected for a in _collected_accumulators(schema, c)]
-    return Aggregate(
+    return AggregateOperator(
         groups,
         (*plain, *fed, *collected),
         tuple(one.result() for one in results),

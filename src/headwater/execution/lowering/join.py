@@ -9,7 +9,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from headwater.changelog import conditions as c
 from headwater.changelog.at_window_end import AtWindowEnd, WindowInput
-from headwater.changelog.join import Join, JoinInput
+from headwater.changelog.join import JoinInput, JoinOperator
 from headwater.changelog.kinds import HASH, KIND
 from headwater.changelog.operator import OWN_WATERMARK, Operator
 from headwater.execution.lowering.base import ORDERED_BY, Lowering, has_map, lowers, pick
@@ -35,12 +35,12 @@ def _join(lowering: Lowering, node: n.Join) -> DataFrame:
     )
     condition = operator_condition(node.condition) if node.condition is not None else None
     updates = node.net_key or node.key or ()
-    operator = Join(left, right, node.kind, condition, node.unknown_matches, updates, node.before)
+    operator = JoinOperator(left, right, node.kind, condition, node.unknown_matches, updates, node.before)
     joined = lowering.keyed_several(node, frames, _at_window_end(lowering, node, frames, operator))
     return joined.drop(KIND) if node.mode is n.Mode.APPEND else joined
 
 
-def _at_window_end(lowering: Lowering, node: n.Join, frames: list[DataFrame], join: Join) -> Operator:
+def _at_window_end(lowering: Lowering, node: n.Join, frames: list[DataFrame], join: JoinOperator) -> Operator:
     """The join itself, or of windows, when they close."""
     if node.closes is None:
         return join
@@ -66,9 +66,9 @@ def prepared_side(lowering: Lowering, side: n.Node, keys: n.Key, hidden: n.Key =
 def operator_condition(condition: n.Condition) -> c.Condition:
     match condition:
         case n.Flag():
-            return c.Column(condition.column)
+            return c.ColumnRef(condition.column)
         case n.Comparison():
-            return c.Compare(condition.operator, c.Column(condition.left), c.Column(condition.right))
+            return c.Compare(condition.operator, c.ColumnRef(condition.left), c.ColumnRef(condition.right))
         case n.Negation():
             return c.Not(operator_condition(condition.operand))
         case n.Logic():

@@ -9,7 +9,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from headwater.changelog.aggregate import ROWS
 from headwater.changelog.kinds import HASH, KIND
-from headwater.changelog.materialize import ROW, ROW_HASH, ROW_WEIGHT, Conflict, Materialize
+from headwater.changelog.materialize import ROW, ROW_HASH, ROW_WEIGHT, Conflict, MaterializeOperator
 from headwater.changelog.ordered_values import ARRIVAL
 from headwater.execution.lowering.accumulators import WEIGHT
 from headwater.execution.lowering.base import Lowering, lowers, pick
@@ -40,6 +40,6 @@ def _materialize(lowering: Lowering, node: n.Materialize) -> DataFrame:
     ).repartition(lowering.partitions, *keys)
     schema = to_arrow_schema(frame.schema)
     conflict = cast(Conflict, node.conflict)
-    operator = Materialize(pick(schema, node.by), pick(schema, values), conflict, node.before, node.table)
+    operator = MaterializeOperator(pick(schema, node.by), pick(schema, values), conflict, node.before, node.table)
     changes = lowering.keyed(node, rows, operator, frame.schema)
     return changes.select(*map(quote_name, [*node.names, KIND]))

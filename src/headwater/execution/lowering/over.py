@@ -11,8 +11,8 @@ from headwater.changelog.frames import Frame
 from headwater.changelog.kinds import KIND
 from headwater.changelog.ordered_values import ARRIVAL
 from headwater.changelog.ordering import SortKey
-from headwater.changelog.over import OverCall, OverTable
-from headwater.changelog.over_time import OverTime
+from headwater.changelog.over import FrameCall, OverTableOperator
+from headwater.changelog.over_time import OverTimeOperator
 from headwater.execution.lowering.base import Lowering, lowers, pick
 from headwater.execution.lowering.join import prepared_side
 from headwater.plan import nodes as n
@@ -27,7 +27,7 @@ def _over_time(lowering: Lowering, node: n.OverTime) -> DataFrame:
     frame, columns = _prepared(lowering, node)
     if not waits:
         frame = frame.selectExpr("*", f"monotonically_increasing_id() AS {ARRIVAL}")
-    operator = OverTime(columns, node.partition, _calls(node), node.time, waits)
+    operator = OverTimeOperator(columns, node.partition, _calls(node), node.time, waits)
     return lowering.keyed(node, _partitioned(lowering, node, frame), operator).drop(KIND)
 
 
@@ -36,7 +36,7 @@ def _over(lowering: Lowering, node: n.Over) -> DataFrame:
     frame, columns = _prepared(lowering, node)
     order = tuple(SortKey(sort.name, sort.descending, sort.nulls_first) for sort in node.order)
     updates = node.updates or node.key or ()
-    operator = OverTable(columns, node.partition, _calls(node), order, updates, node.before)
+    operator = OverTableOperator(columns, node.partition, _calls(node), order, updates, node.before)
     return lowering.keyed(node, _partitioned(lowering, node, frame), operator)
 
 
@@ -50,9 +50,9 @@ def _partitioned(lowering: Lowering, node: n.OverTime | n.Over, frame: DataFrame
     return frame.repartition(lowering.partitions, *keys) if keys else frame.repartition(1)
 
 
-def _calls(node: n.OverTime | n.Over) -> tuple[OverCall, ...]:
+def _calls(node: n.OverTime | n.Over) -> tuple[FrameCall, ...]:
     return tuple(
-        OverCall(
+        FrameCall(
             column.name,
             to_arrow_type(DataType.fromDDL(call.type.spark())),
             call.function,

@@ -11,7 +11,7 @@ from headwater.changelog.kinds import HASH, KIND
 from headwater.changelog.operator import OWN_WATERMARK, Operator
 from headwater.changelog.ordered_values import ARRIVAL
 from headwater.changelog.ordering import SortKey
-from headwater.changelog.rank import Rank
+from headwater.changelog.rank import RankOperator
 from headwater.execution.lowering.base import ORDERED_BY, Lowering, lowers, pick
 from headwater.plan import nodes as n
 from headwater.sql.spark_text import quote_name
@@ -49,7 +49,7 @@ def _operator(node: n.Rank, frame: DataFrame) -> Operator:
             keys, rest, arrival = (pick(schema, names) for names in (node.partition, values, [ARRIVAL]))
             return DeduplicateByArrival(keys, rest, node.kept, arrival, node.before)
         return Deduplicate(pick(schema, node.partition), pick(schema, values), order, node.before)
-    return Rank(
+    return RankOperator(
         pick(schema, node.input.names),
         node.partition,
         order,

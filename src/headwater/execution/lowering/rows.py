@@ -10,7 +10,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from headwater.changelog.consolidate import consolidate, consolidate_in_order, consolidate_net
 from headwater.changelog.kinds import DELETE, HASH, KIND
-from headwater.changelog.normalize import ORDER, Normalize
+from headwater.changelog.normalize import ORDER, NormalizeOperator
 from headwater.changelog.normalize_each import NormalizeEach
 from headwater.changelog.operator import OWN_WATERMARK
 from headwater.connectors.workers import map_in_arrow
@@ -93,7 +93,7 @@ def _normalize(lowering: Lowering, node: n.Normalize) -> DataFrame:
     keys = [quote_name(k) for k in node.by]
     frame = frame.selectExpr("*", f"{hash_sql(keys)} AS {HASH}").repartition(lowering.partitions, *keys)
     schema = to_arrow_schema(frame.schema)
-    operator = Normalize(pick(schema, node.by), pick(schema, values), node.before)
+    operator = NormalizeOperator(pick(schema, node.by), pick(schema, values), node.before)
     each = OWN_WATERMARK in frame.columns and node.before
     return lowering.keyed(node, frame, NormalizeEach(operator) if each else operator)
 

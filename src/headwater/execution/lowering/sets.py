@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from headwater.changelog.kinds import HASH, KIND
-from headwater.changelog.set_operation import SIDE, SetFunction, SetOperation
+from headwater.changelog.set_operation import SIDE, SetFunction, SetOperationOperator
 from headwater.execution.lowering.base import ORDERED_BY, Lowering, lowers, pick
 from headwater.plan import nodes as n
 from headwater.sql.spark_text import quote_name
@@ -25,7 +25,7 @@ def _set_operation(lowering: Lowering, node: n.SetOperation) -> DataFrame:
     frame = left.unionByName(right).selectExpr(*columns, SIDE, KIND, f"{hash_sql(columns)} AS {HASH}")
     frame = frame.repartition(lowering.partitions, *columns)
     schema = pick(to_arrow_schema(frame.schema), node.names)
-    changes = lowering.keyed(node, frame, SetOperation(schema, cast(SetFunction, node.function)))
+    changes = lowering.keyed(node, frame, SetOperationOperator(schema, cast(SetFunction, node.function)))
     return changes.drop(KIND) if node.mode is n.Mode.APPEND else changes
 
 

@@ -7,10 +7,10 @@ from typing import Any, cast
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from headwater.changelog.interval_join import IntervalJoin, IntervalKind
+from headwater.changelog.interval_join import IntervalJoinOperator, IntervalKind
 from headwater.changelog.join import JoinInput
 from headwater.changelog.kinds import HASH, KIND
-from headwater.changelog.temporal_join import LookupJoin, TemporalJoin
+from headwater.changelog.temporal_join import LookupJoinOperator, TemporalJoinOperator
 from headwater.execution.lowering.base import ORDERED_BY, Lowering, lowers, pick
 from headwater.execution.lowering.join import operator_condition, prepared_side
 from headwater.plan import nodes as n
@@ -31,7 +31,7 @@ def _interval_join(lowering: Lowering, node: n.IntervalJoin) -> DataFrame:
     ]
     left, right = _inputs(node, frames)
     times = (node.left_time, node.right_time, node.low, node.high)
-    operator = IntervalJoin(left, right, *times, cast(IntervalKind, node.kind), _condition(node))
+    operator = IntervalJoinOperator(left, right, *times, cast(IntervalKind, node.kind), _condition(node))
     return lowering.keyed_several(node, frames, operator).drop(KIND)
 
 
@@ -40,7 +40,7 @@ def _temporal_join(lowering: Lowering, node: n.TemporalJoin) -> DataFrame:
     frames = _left_and_versions(lowering, node)
     left, right = _inputs(node, frames)
     assert node.kind in ("inner", "left")
-    operator = TemporalJoin(left, right, node.kind, _condition(node), node.left_time, node.right_time)
+    operator = TemporalJoinOperator(left, right, node.kind, _condition(node), node.left_time, node.right_time)
     return lowering.keyed_several(node, frames, operator).drop(KIND)
 
 
@@ -49,7 +49,7 @@ def _lookup_join(lowering: Lowering, node: n.LookupJoin) -> DataFrame:
     frames = _left_and_versions(lowering, node)
     left, right = _inputs(node, frames)
     assert node.kind in ("inner", "left")
-    operator = LookupJoin(left, right, node.kind, _condition(node))
+    operator = LookupJoinOperator(left, right, node.kind, _condition(node))
     return lowering.keyed_several(node, frames, operator).drop(KIND)
 
 

@@ -12,11 +12,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from headwater.changelog.aggregate import Aggregate
+from headwater.changelog.aggregate import AggregateOperator
 from headwater.changelog.kinds import KIND
 from headwater.changelog.operator import OWN_WATERMARK, Operator
 from headwater.changelog.session import SessionAggregate
-from headwater.changelog.window import WindowAggregate
+from headwater.changelog.window import WindowAggregateOperator
 from headwater.execution.lowering.aggregate import prepared
 from headwater.execution.lowering.base import Lowering, lowers
 from headwater.execution.lowering.time import instant_sql, millis_sql
@@ -46,7 +46,7 @@ def _windows(lowering: Lowering, node: n.WindowAggregate, frame: DataFrame) -> t
         frame, own = _on_time(lowering, node, frame), ""
     rows, aggregate = prepared(node, frame, lowering.partitions, node.groups, (own,) if own else ())
     bounds = {window.start, window.end}
-    operator = WindowAggregate(
+    operator = WindowAggregateOperator(
         _grouped_by(aggregate, [g for g in node.groups if g not in bounds]),
         assigner=None,
         time="",
@@ -82,7 +82,7 @@ def _session(lowering: Lowering, node: n.WindowAggregate, frame: DataFrame) -> t
     return rows, SessionAggregate(aggregate, gap, window.time, **bounds, zone=zone, own_watermark=own)
 
 
-def _grouped_by(aggregate: Aggregate, names: list[str]) -> Aggregate:
+def _grouped_by(aggregate: AggregateOperator, names: list[str]) -> AggregateOperator:
     groups = pa.schema([aggregate.groups.field(name) for name in names])
     return replace(aggregate, groups=groups, multisets=tuple(replace(m, groups=groups) for m in aggregate.multisets))
 

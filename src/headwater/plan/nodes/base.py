@@ -83,7 +83,7 @@ class Window:
     kind: TimeKind
     local: bool
     function: str
-    session: Session | None = None
+    session: SessionGap | None = None
 
     @property
     def bounds(self) -> tuple[Key, ...]:
@@ -105,7 +105,7 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Session:
+class SessionGap:
     """What makes a session: rows that are not more than `gap` apart, in milliseconds, and have the same values in the
     columns `by`; None: in the other columns that are grouped by."""
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from headwater.plan.nodes.base import Column, Key, Mode, Node, Session, Takes, TimeKind, Window, distinct_keys
+from headwater.plan.nodes.base import Column, Key, Mode, Node, SessionGap, Takes, TimeKind, Window, distinct_keys
 from headwater.plan.nodes.rows import Unary
 from headwater.sql.typed import Expr
 
@@ -154,7 +154,7 @@ class WindowTable(Unary):
     def window(self) -> Window | None:
         start, end, time = (c.name for c in self.added)
         local = next(c.type.name for c in self.input.columns if c.name == self.time) == "TIMESTAMP_LTZ"
-        session = Session(self.spec.size, self.spec.by) if self.spec.function == "SESSION" else None
+        session = SessionGap(self.spec.size, self.spec.by) if self.spec.function == "SESSION" else None
         return Window(start, end, time, self.kind, local, self.spec.function, session)
 
     @property
