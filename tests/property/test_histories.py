@@ -109,6 +109,15 @@ SHAPES = {
         "WHERE region IN (SELECT region FROM src WHERE amount > 6) "
         "AND NOT EXISTS (SELECT 1 FROM log_ WHERE log_.amount = s.amount)",
     ),
+    "marks": Shape(
+        "id STRING, amount BIGINT, seen BOOLEAN, late BOOLEAN, k STRING",
+        "id",
+        "SELECT id, amount, region IN (SELECT region FROM src WHERE amount > 6) AS seen, "
+        "who NOT IN (SELECT who FROM log_ WHERE log_.amount = s.amount) AS late, "
+        "CASE WHEN EXISTS (SELECT 1 FROM log_ WHERE log_.who = s.who AND log_.amount > s.amount) THEN 'a' "
+        "WHEN region NOT IN (SELECT region FROM src WHERE amount = 3) THEN 'b' END AS k FROM src AS s "
+        "WHERE amount < 5 OR NOT EXISTS (SELECT 1 FROM log_ WHERE log_.amount = s.amount)",
+    ),
     "decimals": Shape(
         "region STRING, price DECIMAL(38, 2), mean DECIMAL(38, 6), low DECIMAL(10, 2), kinds BIGINT",
         "region",

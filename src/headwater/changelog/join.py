@@ -1,12 +1,12 @@
-"""The equi-join of two changelogs: inner, left, right, full, semi and anti, with a further condition on the pairs.
+"""The equi-join of two changelogs: inner, left, right, full, semi, anti, mark, with a further condition on the pairs.
 
 Each side's rows are counted in a state table. A batch is taken in two phases, so that all it costs is its changes and
 the rows they meet: first the changes of the left meet the right as it was, then those of the right meet the left as it
 is now. What each phase adds and retracts is netted together: a result that did not change emits nothing.
 
-Whether a row has a match at all (outer, semi and anti joins) is never found by looking at all pairs again. Without a
-condition it is the same for all rows of a key, and the number of rows per key is kept: `left_keys`, `right_keys`. With
-a condition every row keeps the number of its matches beside its count.
+Whether a row has a match at all (outer, semi, anti and mark joins) is never found by looking at all pairs again.
+Without a condition it is the same for all rows of a key, and the number of rows per key is kept: `left_keys`,
+`right_keys`. With a condition every row keeps the number of its matches beside its count.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["JoinInput", "JoinKind", "JoinOperator"]
 
-JoinKind = Literal["inner", "left", "right", "full", "semi", "anti"]
+JoinKind = Literal["inner", "left", "right", "full", "semi", "anti", "mark"]
 
 MATCHES = "__matches"
 _PRESERVED: dict[str, tuple[str, ...]] = {
@@ -42,6 +42,7 @@ _PRESERVED: dict[str, tuple[str, ...]] = {
     "full": ("left", "right"),
     "semi": ("left",),
     "anti": ("left",),
+    "mark": ("left",),
 }
 
 
@@ -60,7 +61,8 @@ class JoinInput:
 
 @dataclass(frozen=True)
 class JoinOperator(Emitting):
-    """Column names differ between the sides. The output has all columns of both, or of the left alone (semi, anti).
+    """Column names differ between the sides. The output has all columns of both, or of the left alone (semi, anti). A
+    mark join has all rows of the left, and in the column `mark` whether each of them has a match.
 
     `unknown_matches` makes NOT IN of an anti join: a pair matches unless its condition is FALSE, where NULL makes it
     unknown. The compared columns are then part of the condition and not of the keys (those are the correlated ones).
@@ -74,6 +76,7 @@ class JoinOperator(Emitting):
     unknown_matches: bool = False
     updates: tuple[str, ...] = ()
     before: bool = True
+    mark: str = ""
 
     @property
     def inputs(self) -> tuple[pa.Schema, ...]:
@@ -87,12 +90,13 @@ class JoinOperator(Emitting):
 
     @property
     def _pairs_shown(self) -> bool:
-        return self.kind not in ("semi", "anti")
+        return self.kind not in ("semi", "anti", "mark")
 
     @property
     def _emission(self) -> Emission:
         right = self.right.columns if self._pairs_shown else ()
-        return Emission(pa.schema([*self.left.columns, *right]), self.updates, self.before)
+        mark = [pa.field(self.mark, pa.bool_())] if self.kind == "mark" else []
+        return Emission(pa.schema([*self.left.columns, *right, *mark]), self.updates, self.before)
 
     def _side(self, name: Literal["left", "right"]) -> _Side:
         preserved = name in _PRESERVED[self.kind]
@@ -140,7 +144,7 @@ class JoinOperator(Emitting):
             # Matches of a key are counted beside the rows, so that an outer row is judged without reading the other
             # side.
             there = self._total(state[standing.totals.name], delta, columns, comparable)
-            parts.append(self._alone(moving, delta.rows, delta.change * self._shown(there > 0)))
+            parts.append(self._alone(moving, delta.rows, delta.change, there > 0))
         if self._counts_keys(moving):
             flips = self._recount(state[moving.totals.name], delta, columns, comparable)
         met = comparable & changed if self._pairs_shown else flips != 0
@@ -182,8 +186,7 @@ class JoinOperator(Emitting):
                 yield self._together(moving, delta.rows, rows, (m, s), delta.change[m] * counts[s])
         if standing.preserved and flips.any():
             for m, s in key_pairs(here, there, flips != 0):
-                shown = self._shown(flips[m] > 0) - self._shown(flips[m] < 0)
-                yield self._alone(standing, take_table(rows, s), counts[s] * shown)
+                yield from self._rejudged(standing, take_table(rows, s), counts[s], flips[m] < 0, flips[m] > 0)
 
     # with a condition: every row counts its own matches
 
@@ -205,9 +208,9 @@ class JoinOperator(Emitting):
             # A row that was there already knows its matches; only one that is new has to count them.
             known = flat(delta.values, MATCHES).fill_null(0).to_numpy()
             found = np.where(delta.before > 0, known, found)
-            parts.append(self._alone(moving, delta.rows, delta.change * self._shown(found > 0)))
+            parts.append(self._alone(moving, delta.rows, delta.change, found > 0))
         if standing.preserved:
-            parts.append(self._rematched(state[standing.name], standing, rows, gained))
+            parts += self._rematched(state[standing.name], standing, rows, gained)
         return parts, found
 
     def _matching(self, moving: _Side, delta: pa.Table, rows: pa.Table, pairs: Pairs, condition: Condition) -> Pairs:
@@ -220,7 +223,7 @@ class JoinOperator(Emitting):
         kept = mask.to_numpy(zero_copy_only=False)
         return pairs[0][kept], pairs[1][kept]
 
-    def _rematched(self, table: StateTable, standing: _Side, rows: pa.Table, gained: Ints) -> Weighted:
+    def _rematched(self, table: StateTable, standing: _Side, rows: pa.Table, gained: Ints) -> Iterator[Weighted]:
         """Store the new number of matches of rows that did not change; those with the first, or without any more."""
         touched = np.flatnonzero(gained)
         rows, gained = take_table(rows, touched), gained[touched]
@@ -229,7 +232,7 @@ class JoinOperator(Emitting):
         keys = [flat(rows, name) for name in standing.input.columns.names]
         none = np.zeros(len(touched), dtype=np.bool_)
         table.write(flat(rows, HASH).to_numpy(), keys, [counts, pa.array(after)], none)
-        return self._alone(standing, rows, counts.to_numpy() * (self._shown(after > 0) - self._shown(before > 0)))
+        return self._rejudged(standing, rows, counts.to_numpy(), before > 0, after > 0)
 
     # what both have in common
 
@@ -245,15 +248,21 @@ class JoinOperator(Emitting):
         (here, there), _ = key_ids([prefixes, there], [columns, others])
         return rows, np.where(comparable, here, -1), there
 
-    def _shown(self, matched: Bools) -> Ints:
-        """1 where a row of a preserved side is shown on its own, given whether it has a match."""
-        shown: Ints = (matched if self.kind == "semi" else ~matched).astype(np.int64)
-        return shown
+    def _rejudged(self, side: _Side, rows: pa.Table, counts: Ints, before: Bools, after: Bools) -> Iterator[Weighted]:
+        """Rows that stay, of which some have their first match now, or none any more."""
+        moved = np.flatnonzero(before != after)
+        rows, counts = take_table(rows, moved), counts[moved]
+        yield self._alone(side, rows, -counts, before[moved])
+        yield self._alone(side, rows, counts, after[moved])
 
-    def _alone(self, side: _Side, rows: pa.Table, weights: Ints) -> Weighted:
-        """A row without the other side."""
+    def _alone(self, side: _Side, rows: pa.Table, weights: Ints, matched: Bools) -> Weighted:
+        """What is shown of rows without the other side, given whether they have a match."""
+        if self.kind != "mark":
+            weights = weights * (matched if self.kind == "semi" else ~matched)
         at = np.flatnonzero(weights)
         rows = take_table(rows.select(side.input.columns.names), at)
+        if self.kind == "mark":
+            rows = rows.append_column(self.mark, pa.array(matched[at]))
         if self._pairs_shown:
             other = self._side("right" if side.name == "left" else "left").rows
             for name, column in zip(other.columns.names, other.null(len(at)), strict=True):

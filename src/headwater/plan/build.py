@@ -14,7 +14,7 @@ from headwater.catalog.validation import check_sink, check_source
 from headwater.errors import SqlError, ValidationError
 from headwater.plan import nodes as n
 from headwater.plan.coerce import wider
-from headwater.plan.from_clause import FromClause, resolves
+from headwater.plan.from_clause import FromClause, resolves, without_queries
 from headwater.plan.grouping import build_grouped, needs_grouping
 from headwater.plan.join_conditions import JoinSettings
 from headwater.plan.names import unique_names
@@ -129,13 +129,14 @@ class Builder:
         be of the query around this one. Names of columns differ from those that are `taken`."""
         where = select.args.get("where")
         condition = where.this if where is not None else None
-        relation, joins = self._first(select, named, taken), select.args.get("joins") or []
+        relation = self._first(select, named, taken)
+        joins, of_joins = without_queries(select.args.get("joins") or [])
         if not joins and (condition is None or (not has_query(condition) and resolves(condition, relation.scope))):
             return (relation.where(condition, self.locate) if condition is not None else relation), []
         plain = [tree for tree in conjuncts(condition) if not has_query(tree)]
         clause = FromClause(self._factors(named), self.join_settings, taken)
         relation, outside = clause.build(relation, joins, plain)
-        queries = [tree for tree in conjuncts(condition) if has_query(tree)]
+        queries = [*of_joins, *(tree for tree in conjuncts(condition) if has_query(tree))]
         return Subqueries(self, named, relation).filter(queries), outside
 
     def _first(self, select: exp.Expr, named: Named, taken: set[str]) -> Relation:

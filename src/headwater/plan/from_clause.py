@@ -17,7 +17,7 @@ from headwater.errors import SqlError
 from headwater.plan import nodes as n
 from headwater.plan.coerce import wider
 from headwater.plan.join_conditions import Joining, JoinSettings
-from headwater.plan.predicates import conjuncts, is_true
+from headwater.plan.predicates import conjuncts, has_query, is_true
 from headwater.plan.relation import Relation, with_expressions
 from headwater.plan.unnest import unnested
 from headwater.sql.expressions import Scope, ScopeColumn, bind, bound_column, compile_predicate, name_nodes
@@ -25,7 +25,7 @@ from headwater.sql.functions.casts import convert
 from headwater.sql.functions.spark_sql import combine
 from headwater.sql.trees import name_path
 
-__all__ = ["FromClause", "resolves"]
+__all__ = ["FromClause", "resolves", "without_queries"]
 
 MakeRelation = Callable[[exp.Expr, set[str]], Relation]
 
@@ -204,6 +204,23 @@ class FromClause:
                     if one and other and one <= _columns(current) and other <= _columns(factor):
                         return True
         return False
+
+
+def without_queries(joins: Sequence[exp.Join]) -> tuple[list[exp.Join], list[exp.Expr]]:
+    """The joins, and conditions with queries of ON that can be asked of the pairs afterwards: those of inner joins, if
+    none of their rows is shown for having no match."""
+    if any(str(join.args.get("side")).upper() in ("RIGHT", "FULL") for join in joins):
+        return list(joins), []
+    kept, lifted = [], []
+    for join in joins:
+        conditions = conjuncts(join.args.get("on"))
+        asked = [tree for tree in conditions if has_query(tree)] if not join.args.get("side") else []
+        lifted += asked
+        kept.append(join.copy() if asked else join)
+        if asked:
+            rest = [tree.copy() for tree in conditions if not has_query(tree)]
+            kept[-1].set("on", reduce(exp.and_, rest) if rest else None)
+    return kept, lifted
 
 
 def resolves(tree: exp.Expr, scope: Scope) -> bool:

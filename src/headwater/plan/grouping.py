@@ -6,7 +6,7 @@ input → Project (group expressions that are not plain columns) → [Expand (GR
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from sqlglot import exp
 from headwater.errors import SqlError
 from headwater.plan import nodes as n
 from headwater.plan.grouping_sets import grouping_bits, grouping_sets, has_grouping_sets, is_grouping_call
+from headwater.plan.predicates import has_query
 from headwater.plan.relation import Locate, Relation, expand_stars, with_expressions, without_alias
 from headwater.plan.windows import EmitRules, GroupWindow, check_session
 from headwater.sql.expressions import (
@@ -32,6 +33,7 @@ from headwater.sql.types import BIGINT, SqlType
 
 if TYPE_CHECKING:
     from headwater.plan.build import Builder, Named
+    from headwater.plan.subqueries import Subqueries
 
 __all__ = ["build_grouped", "needs_grouping"]
 
@@ -62,6 +64,9 @@ def build_grouped(select: exp.Select, relation: Relation, builder: Builder, name
     items = expand_stars(select.expressions, relation.scope, locate)
     bare = [without_alias(item) for item in items]
     conditions = [having.this] if having is not None else []
+    arguments = Subqueries(builder, named, relation)
+    bare, conditions = ([_with_arguments(tree, arguments) for tree in trees] for trees in (bare, conditions))
+    relation = arguments.relation
     groups = group.expressions if group is not None else []
     window = GroupWindow.find(groups, relation.node, relation.scope, locate)
     if window is not None:
@@ -80,6 +85,28 @@ def build_grouped(select: exp.Select, relation: Relation, builder: Builder, name
     queries.filter(conditions, grouping.rewrite)
     trees = [queries.replace(grouping.rewrite(tree)) for tree in bare]
     return builder.projected(select, items, trees, queries.relation)
+
+
+def _with_arguments(tree: exp.Expr, queries: Subqueries) -> exp.Expr:
+    """Queries inside of aggregates are joined with the rows that are aggregated, and not with the groups."""
+    calls = {id(call) for call in _aggregates(tree) if has_query(call)}
+    if not calls:
+        return tree
+    return _mapped(tree, lambda node: queries.replace(node) if id(node) in calls else None)
+
+
+def _mapped(tree: exp.Expr, change: Callable[[exp.Expr], exp.Expr | None]) -> exp.Expr:
+    """The tree with the outermost parts replaced for which `change` has an answer."""
+    changed = change(tree)
+    if changed is not None or isinstance(tree, exp.Query):  # what a query reads is its own
+        return tree if changed is None else changed
+    copy = tree.copy()
+    for key, value in tree.args.items():
+        if isinstance(value, exp.Expr):
+            copy.set(key, _mapped(value, change))
+        elif isinstance(value, list):
+            copy.set(key, [_mapped(v, change) if isinstance(v, exp.Expr) else v for v in value])
+    return copy
 
 
 @dataclass
@@ -201,24 +228,19 @@ class _Grouping:
 
     def rewrite(self, tree: exp.Expr) -> exp.Expr:
         """The tree with groups and calls replaced by their columns; any other column is an error."""
+        return _mapped(tree, self._replaced)
+
+    def _replaced(self, tree: exp.Expr) -> exp.Expr | None:
         found = self.calls.get(self._key(tree)) if is_aggregate(tree) else self.markers.get(self._key(tree))
         group = self.groups.get(self._key(tree))
         if found is not None:
             return _column(found[0], tree)
         if group is not None:
             return tree if group[1].column is not None else _column(group[0], tree)
-        if isinstance(tree, exp.Query):  # what it reads is its own
-            return tree
         if isinstance(tree, exp.Column):
             self._refuse_ungrouped(tree)
             return tree
-        copy = tree.copy()
-        for key, value in tree.args.items():
-            if isinstance(value, exp.Expr):
-                copy.set(key, self.rewrite(value))
-            elif isinstance(value, list):
-                copy.set(key, [self.rewrite(v) if isinstance(v, exp.Expr) else v for v in value])
-        return copy
+        return None
 
     def _key(self, tree: exp.Expr) -> str:
         """The same for trees that mean the same: however functions are spelled, and whether columns are qualified."""

@@ -9,21 +9,22 @@ from itertools import count
 
 from sqlglot import exp
 
-from headwater.errors import SqlError
 from headwater.plan import nodes as n
 from headwater.plan.display_names import shown_text
+from headwater.plan.join_errors import JoinErrors
 from headwater.plan.predicates import COMPARISONS, is_true, unwrapped
 from headwater.plan.relation import Locate, Relation, with_expressions
 from headwater.plan.timed_joins import Interval, event_time, interval_of
-from headwater.sql.expressions import Scope, compile_expression, compile_predicate
+from headwater.sql.expressions import Scope, ScopeColumn, compile_expression, compile_predicate
 from headwater.sql.functions.casts import convert
 from headwater.sql.functions.comparisons import meeting_type
 from headwater.sql.functions.spark_sql import Refused
 from headwater.sql.typed import Expr
+from headwater.sql.types import BOOLEAN
 
 __all__ = ["JoinSettings", "Joining"]
 
-_FILTERED = {"left": ("inner", "right", "semi"), "right": ("inner", "left", "semi", "anti")}
+_FILTERED = {"left": ("inner", "right", "semi"), "right": ("inner", "left", "semi", "anti", "mark")}
 """By which kinds of join the rows of a side that fail a condition are not shown at all."""
 _NULLABLE = {"left": ("right", "full"), "right": ("left", "full")}
 _NULL_SAFE: dict[type[exp.Expr], bool] = {exp.NullSafeEQ: True, exp.NullSafeNEQ: False}
@@ -54,6 +55,7 @@ class Joining:
         self._conditions: list[n.Condition] = []
         self._shown: list[str] = []
         self._above: list[exp.Expr] = []
+        self._errors = JoinErrors(settings.locate)
 
     def on(self, conditions: Sequence[exp.Expr], at: exp.Expr) -> Relation:
         """The join of pairs for which all conditions are TRUE."""
@@ -83,9 +85,13 @@ class Joining:
             self._shown.append(compiled.text)
         return self._versioned(compile_expression(time, self.left.scope, self.settings.locate), at)
 
+    @property
+    def _pairs_shown(self) -> bool:
+        return self.kind not in ("semi", "anti", "mark")
+
     def _interval(self, conditions: Sequence[exp.Expr]) -> Interval | None:
         inserts = all(side.node.mode is n.Mode.APPEND for side in (self.left, self.right))
-        if not inserts or self.kind in ("semi", "anti"):
+        if not inserts or not self._pairs_shown:
             return None
         return interval_of(
             conditions,
@@ -95,12 +101,17 @@ class Joining:
         )
 
     def unless_false(self, keys: Sequence[exp.Expr], compared: Sequence[exp.Expr]) -> Relation:
-        """NOT IN: the rows of the left with no pair whose comparisons are all TRUE or unknown."""
+        """NOT IN: pairs for which `keys` are TRUE and the comparisons are all TRUE or unknown."""
         for condition in keys:
-            # What is unknown here is not in the query; only what is compared may be unknown.
-            if self._side(self._compiled(condition)) != "right" and not isinstance(condition, exp.EQ):
-                raise self._not_in_needs_equality(condition)
-            self._add(condition)
+            if self._side(self._compiled(condition)) == "right":
+                self._filter("right", condition)
+                continue
+            pair = self._equality(condition)
+            if pair is not None:
+                self._keys.append(pair)
+            else:  # a row for which it is unknown is not in the query; only what is compared may be unknown
+                self._conditions.append(n.Truth(self._needed_condition(condition)))
+            self._shown.append(self._compiled(condition).text)
         for condition in compared:
             self._conditions.append(self._needed_condition(condition))
             self._shown.append(self._compiled(condition).text)
@@ -125,7 +136,7 @@ class Joining:
             self._above.append(tree)
             return
         else:
-            raise self._not_computable(tree)
+            raise self._errors.not_computable(self.kind, tree)
         self._shown.append(compiled.text)
 
     def _compiled(self, tree: exp.Expr) -> Expr:
@@ -213,14 +224,14 @@ class Joining:
     def _needed_condition(self, tree: exp.Expr) -> n.Condition:
         condition = self._condition(tree)
         if condition is None:
-            raise self._not_computable(tree)
+            raise self._errors.not_computable(self.kind, tree)
         return condition
 
     def _relation(self, *, unknown_matches: bool = False, interval: Interval | None = None) -> Relation:
         sides = self._sides()
         parts = self._parts(sides)
         node: n.Node
-        if interval is not None and self.kind not in ("semi", "anti"):
+        if interval is not None:
             times = (interval.left_time, interval.right_time, interval.low, interval.high)
             node = n.IntervalJoin(*parts, *times)
         else:
@@ -236,12 +247,14 @@ class Joining:
         self, sides: tuple[n.Node, n.Node]
     ) -> tuple[tuple[n.Column, ...], n.Node, n.Node, n.JoinKind, n.Key, n.Key, n.Condition | None, str]:
         """Columns, inputs, kind, keys, condition and text of the node."""
-        shown = sides if self.kind not in ("semi", "anti") else sides[:1]
+        shown = sides if self._pairs_shown else sides[:1]
         columns = tuple(
             replace(c, type=c.type.as_nullable()) if self.kind in _NULLABLE[side] else c
             for side, node in zip(("left", "right"), shown, strict=False)
             for c in node.columns
         )
+        if self.kind == "mark":
+            columns = (*columns, n.Column(self.settings.fresh(), BOOLEAN.not_null()))
         condition = n.Logic("AND", tuple(self._conditions)) if len(self._conditions) > 1 else None
         left_keys, right_keys = (tuple(pair[place] for pair in self._keys) for place in (0, 1))
         names = {**sides[0].display_names, **sides[1].display_names}
@@ -251,8 +264,10 @@ class Joining:
 
     def _seen(self, node: n.Node) -> Relation:
         types = {c.name: c.type for c in node.columns}
-        pairs = self.kind not in ("semi", "anti")
-        visible = (*self.left.scope.columns, *(self.right.scope.columns if pairs else ()))
+        visible = (*self.left.scope.columns, *(self.right.scope.columns if self._pairs_shown else ()))
+        if self.kind == "mark":  # nobody can name it, nor does a star show it
+            name = node.columns[-1].name
+            visible = (*visible, ScopeColumn("", name, name, types[name], merged=True))
         joined = Relation(node, Scope(tuple(replace(c, type=types[c.column]) for c in visible)))
         for tree in self._above:
             joined = joined.where(tree, self.settings.locate)
@@ -263,7 +278,7 @@ class Joining:
         right_keys = [right for _, right in self._keys]
         key = next((key for key in self.right.node.keys if key and set(key) <= set(right_keys)), None)
         if key is None:
-            raise self._no_version_key(at)
+            raise self._errors.no_version_key(self.right.node.keys, at)
         others = [pair for pair in self._keys if pair[1] not in key]
         self._conditions += [n.Comparison("=", left, right) for left, right in others]
         self._keys = [pair for pair in self._keys if pair[1] in key]
@@ -272,7 +287,7 @@ class Joining:
             return self._seen(n.LookupJoin(*parts))
         valid_from = event_time(self.right.node)
         if self.left.node.times.get(time.column or "") is not n.TimeKind.EVENT or valid_from is None:
-            raise self._no_time(time, valid_from, at)
+            raise self._errors.no_time(time.text, valid_from, at)
         assert time.column is not None
         return self._seen(n.TemporalJoin(*parts, time.column, valid_from))
 
@@ -280,51 +295,11 @@ class Joining:
         kind = self.left.node.times.get(time.column or "")
         return kind is n.TimeKind.PROCESSING or time.text.upper() == "PROCTIME()"
 
-    def _no_version_key(self, at: exp.Expr) -> SqlError:
-        keys = " or ".join(f"({', '.join(key)})" for key in self.right.node.keys if key)
-        return SqlError(
-            "FOR SYSTEM_TIME AS OF needs an equality with the primary key of the versioned table.",
-            position=self.settings.locate(at),
-            detail=f"Its rows are identified by {keys}." if keys else "No columns identify its rows.",
-            hint="It is an upsert-kafka table, a table with a change data capture format and a primary key, or a query "
-            "with a key.",
-        )
-
-    def _no_time(self, time: Expr, valid_from: str | None, at: exp.Expr) -> SqlError:
-        detail = f"{time.text} is not a time attribute." if valid_from else "The versioned table has no event time."
-        return SqlError(
-            "FOR SYSTEM_TIME AS OF needs event time on both sides, or processing time.",
-            position=self.settings.locate(at),
-            detail=detail,
-            hint="Declare WATERMARK FOR a column of both tables, or use a column that is PROCTIME().",
-        )
-
     def _allow_without_equality(self, at: exp.Expr) -> None:
-        """All rows are then in one state partition. Where one side has at most one row, there is no other way."""
+        """All rows are then in one state partition. Where one side has at most one row, there is no other way; and
+        whether a query has any row at all is known without looking at pairs."""
         single = any(() in side.node.keys for side in (self.left, self.right))
-        if single or self.settings.without_equality:
+        any_row = not self._pairs_shown and not self._conditions
+        if single or any_row or self.settings.without_equality:
             return
-        raise SqlError(
-            "A join needs a condition with an equality between columns of both sides.",
-            position=self.settings.locate(at),
-            detail="Without one, every row would have to meet every row of the other side, in one state partition.",
-            hint="Write for example ON a.id = b.id, or SET 'headwater.join.without-equality' = 'true' to allow it.",
-        )
-
-    def _not_in_needs_equality(self, tree: exp.Expr) -> SqlError:
-        return SqlError(
-            "NOT IN can name columns of the query around its own in equalities only, if a value may be NULL.",
-            position=self.settings.locate(tree),
-            hint="Write NOT EXISTS, or declare the columns NOT NULL.",
-        )
-
-    def _not_computable(self, tree: exp.Expr) -> SqlError:
-        words = {"semi": "IN or EXISTS", "anti": "NOT IN or NOT EXISTS"}
-        what = words.get(self.kind, f"a {self.kind.upper()} JOIN")
-        return SqlError(
-            f"A condition of {what} cannot compute a value from columns of both sides.",
-            position=self.settings.locate(tree),
-            detail="It may compare a value of one side with a value of the other: =, <>, <, <=, >, >=, BETWEEN, with "
-            "AND, OR and NOT.",
-            hint="Rewrite it so that each operand has columns of one side only.",
-        )
+        raise self._errors.no_equality(at)

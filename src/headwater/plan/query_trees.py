@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import Enum
 
 from sqlglot import exp
 
 from headwater.plan.grouping import needs_grouping
 from headwater.plan.relation import without_alias
+from headwater.sql.trees import data_type_node
+from headwater.sql.types import BOOLEAN
 
-__all__ = ["SHAPES", "counts_rows", "is_plain", "is_strict", "query_of", "scalar_queries", "where_of", "with_replaced"]
+__all__ = [
+    "SHAPES",
+    "Asked",
+    "asked_of",
+    "counts_rows",
+    "is_plain",
+    "is_strict",
+    "known_or_null",
+    "query_of",
+    "rows_asked_for",
+    "scalar_queries",
+    "where_of",
+    "with_replaced",
+]
 
 _STRICT = (exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Cast)
 """What is NULL if an operand is."""
@@ -17,10 +33,57 @@ SHAPES = ("group", "having", "distinct", "limit", "offset", "windows")
 """Clauses that make more of a query than rows of FROM that pass WHERE."""
 
 
+class Asked(Enum):
+    """What a condition is asked for: whether it is TRUE, whether it is FALSE, or which of TRUE, FALSE and NULL."""
+
+    TRUE = "true"
+    FALSE = "false"
+    VALUE = "value"
+
+
+_OPPOSITE = {Asked.TRUE: Asked.FALSE, Asked.FALSE: Asked.TRUE, Asked.VALUE: Asked.VALUE}
+
+
+def asked_of(tree: exp.Expr, part: str, asked: Asked) -> Asked:
+    """What a tree that is asked for this asks for of one of its parts."""
+    match tree:
+        case exp.Paren() | exp.And() | exp.Or():
+            return asked
+        case exp.Not():
+            return _OPPOSITE[asked]
+        case exp.Case():  # its branches decide: a WHEN is taken if it is TRUE, but for CASE x WHEN value
+            return Asked.TRUE if part == "ifs" and tree.this is None else Asked.VALUE
+        case exp.Where():  # FILTER (WHERE …)
+            return Asked.TRUE
+        case exp.If():
+            return asked if part == "this" else Asked.VALUE
+    return Asked.VALUE
+
+
+def known_or_null(equal: exp.Expr, possible: exp.Expr) -> exp.Expr:
+    """TRUE if `equal`, else NULL if `possible`, else FALSE."""
+    unknown = exp.And(this=exp.Cast(this=exp.Null(), to=data_type_node(BOOLEAN)), expression=possible)
+    return exp.Paren(this=exp.Or(this=equal, expression=unknown))
+
+
 def query_of(tree: exp.Expr) -> exp.Expr:
     while isinstance(tree, exp.Subquery | exp.Exists):
         tree = tree.this
     return tree
+
+
+def rows_asked_for(query: exp.Expr, *, any_row: bool) -> exp.Expr:
+    """The query without what says nothing about which values are in it, nor, with `any_row`, about whether it has
+    one: the order, duplicates, a limit."""
+    if not isinstance(query, exp.Select) or query.args.get("offset") is not None:
+        return query
+    limit = query.args.get("limit")
+    if limit is not None and (not any_row or str(limit.expression) == "0"):
+        return query
+    copy = query.copy()
+    for clause in ("order", "limit", "distinct"):
+        copy.set(clause, None)
+    return copy
 
 
 def is_plain(query: exp.Expr) -> bool:

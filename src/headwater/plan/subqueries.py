@@ -2,6 +2,7 @@
 
     x IN (query), EXISTS (query)      semi join
     x NOT IN (query), NOT EXISTS      anti join; NOT IN with its rule that NULL is unknown
+    both in any other expression      mark join: every row, with a BOOLEAN that says whether it has a match
     x < (query)                       inner join with the one row of the query
     (query) in any other expression   left join with the one row of the query
 
@@ -25,10 +26,14 @@ from headwater.plan.join_conditions import Joining
 from headwater.plan.predicates import COMPARISONS, conjuncts, has_query, unwrapped
 from headwater.plan.query_trees import (
     SHAPES,
+    Asked,
+    asked_of,
     counts_rows,
     is_plain,
     is_strict,
+    known_or_null,
     query_of,
+    rows_asked_for,
     scalar_queries,
     where_of,
     with_replaced,
@@ -82,34 +87,63 @@ class Subqueries:
         else:
             self.relation = self.relation.where(condition, self._locate)
 
-    def replace(self, tree: exp.Expr) -> exp.Expr:
+    def replace(self, tree: exp.Expr, asked: Asked = Asked.VALUE) -> exp.Expr:
         """The tree with each query replaced by the column that its value is joined as."""
         if isinstance(tree, exp.Subquery):
             return self._scalar(tree)
-        if isinstance(tree, exp.Exists) or (isinstance(tree, exp.In) and tree.args.get("query") is not None):
-            raise SqlError(
-                f"{'EXISTS' if isinstance(tree, exp.Exists) else 'A query in IN'} is not supported here.",
-                position=self._locate(tree),
-                hint="It can stand in WHERE and HAVING on its own or joined by AND, also with NOT.",
-            )
+        if isinstance(tree, exp.Exists):
+            inner = self._rows(rows_asked_for(query_of(tree), any_row=True))
+            self._join(inner.relation, "mark", inner.conditions, tree)
+            return self._mark(tree)
+        if isinstance(tree, exp.In) and tree.args.get("query") is not None:
+            return self._in_value(tree, asked)
         if not has_query(tree):
             return tree
         copy = tree.copy()
         for key, value in tree.args.items():
+            part = asked_of(tree, key, asked)
             if isinstance(value, exp.Expr):
-                copy.set(key, self.replace(value))
+                copy.set(key, self.replace(value, part))
             elif isinstance(value, list):
-                copy.set(key, [self.replace(v) if isinstance(v, exp.Expr) else v for v in value])
+                copy.set(key, [self.replace(v, part) if isinstance(v, exp.Expr) else v for v in value])
         return copy
 
     # IN and EXISTS
 
     def _exists(self, tree: exp.Exists, negated: bool) -> None:
-        inner = self._rows(query_of(tree))
+        inner = self._rows(rows_asked_for(query_of(tree), any_row=True))
         self._join(inner.relation, "anti" if negated else "semi", inner.conditions, tree)
 
     def _in(self, tree: exp.In, negated: bool) -> None:
-        query = query_of(tree.args["query"])
+        inner, compared, unknown = self._compared(tree)
+        # NOT IN is not TRUE as soon as one comparison is unknown. Where no NULL is possible a plain anti join says
+        # the same and needs no second look at the rows.
+        if negated and unknown:
+            self.relation = self._joining(inner.relation, "anti").unless_false(inner.conditions, compared)
+        else:
+            self._join(inner.relation, "anti" if negated else "semi", [*compared, *inner.conditions], tree)
+
+    def _in_value(self, tree: exp.In, asked: Asked) -> exp.Expr:
+        """IN as a value: TRUE with a pair that is equal, else unknown with one that may be, else FALSE. One mark is
+        enough where nobody asks for the difference between unknown and FALSE, or unknown and TRUE."""
+        inner, compared, unknown = self._compared(tree)
+        unknown = unknown and asked is not Asked.TRUE
+        if not unknown or asked is Asked.VALUE:
+            self._join(inner.relation, "mark", [*compared, *inner.conditions], tree)
+            equal = self._mark(tree)
+            if not unknown:
+                return equal
+        self.relation = self._joining(inner.relation, "mark").unless_false(inner.conditions, compared)
+        possible = self._mark(tree)
+        return known_or_null(equal, possible) if asked is Asked.VALUE else possible
+
+    def _mark(self, at: exp.Expr) -> exp.Expr:
+        """The column of the mark join that was made last."""
+        return bound_column(self.relation.scope.columns[-1], at)
+
+    def _compared(self, tree: exp.In) -> tuple[_Inner, list[exp.Expr], bool]:
+        """The rows of the query, what IN compares with them, and whether a comparison may be unknown."""
+        query = rows_asked_for(query_of(tree.args["query"]), any_row=False)
         inner, values = self._rows_with_values(query, tree)
         this = unwrapped(tree.this)
         asked = list(this.expressions) if isinstance(this, exp.Tuple | exp.Struct) else [this]
@@ -119,13 +153,7 @@ class Subqueries:
             )
         asked = [bind(self.replace(value), self.relation.scope, self._locate) for value in asked]
         compared: list[exp.Expr] = [_at(exp.EQ(this=a, expression=b), a) for a, b in zip(asked, values, strict=True)]
-        # NOT IN is not TRUE as soon as one comparison is unknown. Where no NULL is possible a plain anti join says
-        # the same and needs no second look at the rows.
-        if negated and self._may_be_unknown(asked, values, inner.relation):
-            joining = Joining(self.relation, inner.relation, "anti", self._builder.join_settings)
-            self.relation = joining.unless_false(inner.conditions, compared)
-        else:
-            self._join(inner.relation, "anti" if negated else "semi", [*compared, *inner.conditions], tree)
+        return inner, compared, self._may_be_unknown(asked, values, inner.relation)
 
     def _may_be_unknown(self, asked: Sequence[exp.Expr], values: Sequence[exp.Expr], inner: Relation) -> bool:
         pairs = [*((tree, self.relation.scope) for tree in asked), *((tree, inner.scope) for tree in values)]
@@ -157,7 +185,7 @@ class Subqueries:
         if len(queries) == 1 and isinstance(condition, tuple(COMPARISONS)) and is_strict(condition, queries[0]):
             self._scalar(queries[0], [condition])
             return
-        replaced = self.replace(condition)
+        replaced = self.replace(condition, Asked.TRUE)
         self.relation = self.relation.where(replaced, self._locate)
 
     def _scalar(self, subquery: exp.Subquery, conditions: Sequence[exp.Expr] = ()) -> exp.Expr:
@@ -241,7 +269,10 @@ class Subqueries:
         raise self._error(tree, fact, _CORRELATED)
 
     def _join(self, inner: Relation, kind: n.JoinKind, conditions: Sequence[exp.Expr], at: exp.Expr) -> None:
-        self.relation = Joining(self.relation, inner, kind, self._builder.join_settings).on(conditions, at)
+        self.relation = self._joining(inner, kind).on(conditions, at)
+
+    def _joining(self, inner: Relation, kind: n.JoinKind) -> Joining:
+        return Joining(self.relation, inner, kind, self._builder.join_settings)
 
     def _error(self, at: exp.Expr, fact: str, hint: str = "") -> SqlError:
         return SqlError(fact, position=self._locate(at), hint=hint)

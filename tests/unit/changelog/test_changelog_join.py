@@ -19,7 +19,7 @@ from headwater.changelog.operator import Time
 
 LEFT = pa.schema([("a", pa.int64()), ("b", pa.string()), ("x", pa.int64())])
 RIGHT = pa.schema([("c", pa.int64()), ("d", pa.string()), ("y", pa.int64())])
-KINDS: list[JoinKind] = ["inner", "left", "right", "full", "semi", "anti"]
+KINDS: list[JoinKind] = ["inner", "left", "right", "full", "semi", "anti", "mark"]
 X, Y = ColumnRef("x"), ColumnRef("y")
 ONE = Literal(1, pa.int64())
 CONDITIONS: dict[str, Condition | None] = {
@@ -32,7 +32,7 @@ CONDITIONS: dict[str, Condition | None] = {
 
 def operator(kind: JoinKind, condition: Condition | None = None, two_keys: bool = False, **more: Any) -> JoinOperator:
     left, right = (("a", "b"), ("c", "d")) if two_keys else (("a",), ("c",))
-    return JoinOperator(JoinInput(LEFT, left), JoinInput(RIGHT, right), kind, condition, **more)
+    return JoinOperator(JoinInput(LEFT, left), JoinInput(RIGHT, right), kind, condition, mark="m", **more)
 
 
 def played(join: JoinOperator, spread: int = 1 << 20) -> Played:
@@ -42,6 +42,8 @@ def played(join: JoinOperator, spread: int = 1 << 20) -> Played:
 
 def query(kind: str, condition: str, two_keys: bool = False) -> str:
     on = f"a = c{' AND b = d' if two_keys else ''} AND {condition}"
+    if kind == "mark":
+        return f"SELECT *, EXISTS (SELECT 1 FROM r WHERE {on}) FROM l"
     if kind in ("semi", "anti"):
         exists = "EXISTS" if kind == "semi" else "NOT EXISTS"
         return f"SELECT * FROM l WHERE {exists} (SELECT 1 FROM r WHERE {on})"
@@ -99,6 +101,29 @@ def test_not_in_has_its_null_rules(history: list[list[tuple[int, Any]]], correla
         fed.feed(*changes)
         tables = {"l": (LEFT, live[0].rows), "r": (RIGHT, live[1].rows)}
         assert fed.result.rows == oracle(f"SELECT * FROM l WHERE x NOT IN (SELECT y FROM r {where})", **tables)
+
+
+@settings(deadline=None, derandomize=True, max_examples=50)
+@given(histories, st.booleans())
+def test_two_marks_are_in_with_its_null_rules(history: list[list[tuple[int, Any]]], correlated: bool) -> None:
+    """x IN (SELECT y FROM r [WHERE r.d = l.b]): TRUE if the first mark is, else NULL if the second is, else FALSE."""
+    left, right = (("b",), ("d",)) if correlated else ((), ())
+    equal = JoinOperator(JoinInput(LEFT, (*left, "x")), JoinInput(RIGHT, (*right, "y")), "mark", mark="equal")
+    marked = pa.schema([*LEFT, ("equal", pa.bool_())])
+    condition = Compare("=", X, Y)
+    possible = JoinOperator(JoinInput(marked, left), JoinInput(RIGHT, right), "mark", condition, True, mark="possible")
+    first = Played(equal, [key_hash([1, 2] if correlated else [2])] * 2, [LEFT, RIGHT])
+    second = Played(possible, [key_hash([1] if correlated else [])] * 2, [marked, RIGHT])
+    live = Live(), Live()
+    value = f"x IN (SELECT y FROM r {'WHERE d = b' if correlated else ''})"
+    for batch in history:
+        changes: tuple[list[Any], list[Any]] = ([], [])
+        for side, action in batch:
+            changes[side].extend(live[side].change(*action))
+        second.feed(first.feed(*changes), changes[1])
+        tables = {"l": (LEFT, live[0].rows), "r": (RIGHT, live[1].rows)}
+        rows = {(*row[:3], True if row[3] else None if row[4] else False): n for row, n in second.result.rows.items()}
+        assert rows == oracle(f"SELECT *, {value} FROM l", **tables)
 
 
 @settings(deadline=None, derandomize=True, max_examples=40)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from plan_tables import plan, query, session
+from plan_tables import explained, plan, query, session
 
 from headwater.errors import SqlError
 from headwater.plan import nodes as n
@@ -46,6 +46,23 @@ def described(sql: str) -> list[str]:
         ("SELECT who, n + (SELECT COUNT(*) FROM ups) FROM log_", ["LeftJoin of all rows"]),
         ("SELECT who, SUM(n) FROM log_ GROUP BY who HAVING SUM(n) > (SELECT MIN(n) FROM ups)", ["Join on (SUM(n) > MIN(n))"]),
         ("SELECT (SELECT who FROM ups u WHERE u.id = l.id), n FROM log_ l", ["LeftJoin on (id = id)"]),
+        ("SELECT who, n FROM log_ l WHERE id NOT IN (SELECT id FROM ups WHERE ups.n < l.n)", ["AntiJoin on (n0 < n) AND (id = id0) IS NOT FALSE"]),
+        ("SELECT who, n FROM log_ WHERE EXISTS (SELECT 1 FROM ups)", ["SemiJoin of all rows"]),
+        ("SELECT who, n FROM log_ WHERE n = 1 OR id IN (SELECT id FROM ups)", ["MarkJoin on (id = id0)"]),
+        ("SELECT who, n FROM log_ WHERE n = 1 OR NOT (id IN (SELECT id FROM ups))", ["MarkJoin on (id = id0) IS NOT FALSE"]),
+        ("SELECT who, n FROM ups WHERE n = 1 OR id NOT IN (SELECT id FROM by_id)", ["MarkJoin on (id = id0)"]),
+        ("SELECT who, n FROM log_ l WHERE n = 1 OR NOT EXISTS (SELECT 1 FROM ups u WHERE u.id = l.id AND u.n > l.n)", ["MarkJoin on (id0 = id) AND (n0 > n)"]),
+        ("SELECT CASE WHEN id IN (SELECT id FROM ups) THEN who END, n FROM log_", ["MarkJoin on (id = id0)"]),
+        ("SELECT CASE WHEN id NOT IN (SELECT id FROM ups) THEN who END, n FROM log_", ["MarkJoin on (id = id0) IS NOT FALSE"]),
+        ("SELECT CASE n IN (SELECT n FROM ups) WHEN TRUE THEN who END, n FROM log_", ["MarkJoin on (n = n0) IS NOT FALSE", "MarkJoin on (n = n0)"]),
+        ("SELECT CAST(id IN (SELECT id FROM ups) AS STRING), n FROM log_", ["MarkJoin on (id = id0) IS NOT FALSE", "MarkJoin on (id = id0)"]),
+        ("SELECT who, SUM(CASE WHEN id IN (SELECT id FROM ups) THEN 1 END) FROM log_ GROUP BY who", ["MarkJoin on (id = id0)"]),
+        ("SELECT who, COUNT(*) FILTER (WHERE id IN (SELECT id FROM ups)) FROM log_ GROUP BY who", ["MarkJoin on (id = id0)"]),
+        ("SELECT who, COUNT(*) FROM log_ GROUP BY who HAVING COUNT(*) > 3 OR who IN (SELECT who FROM ups)", ["MarkJoin on (who = who0)"]),
+        ("SELECT a.who, b.n FROM log_ a JOIN by_id b ON a.id = b.id AND a.n IN (SELECT n FROM ups)", ["SemiJoin on (n = n1)", "Join on (id = id0)"]),
+        ("SELECT who, n FROM log_ l WHERE EXISTS (SELECT DISTINCT u.n FROM ups u WHERE u.id = l.id ORDER BY u.n LIMIT 1)", ["SemiJoin on (id0 = id)"]),
+        ("SELECT who, n FROM log_ l WHERE n IN (SELECT DISTINCT u.n FROM ups u WHERE u.id = l.id)", ["SemiJoin on (n = n0) AND (id0 = id)"]),
+        ("SELECT who, n FROM (SELECT who, n, EXISTS (SELECT 1 FROM ups u WHERE u.id = l.id) FROM log_ l)", []),
         (
             "SELECT a.who, c.n FROM log_ a, by_id b, ups c WHERE (a.id = c.id AND b.id = c.id AND a.n = 1) OR (a.id = c.id AND b.id = c.id AND b.n = 2)",
             ["Join on (id0 = id1) AND ((n = 1) OR (n0 = 2))", "Join on (id = id1)"],
@@ -126,7 +143,6 @@ def test_the_columns_of_using_are_one() -> None:
         ("SELECT a.who, 1 FROM log_ a JOIN ups b USING (tags)", "Unknown column 'tags'", "tags"),
         ("SELECT a.who, 1 FROM log_ a LEFT JOIN ups b ON a.id = b.id AND a.n + b.n > 3", "A condition of a LEFT JOIN cannot compute", "a.n + b.n"),
         ("SELECT who, 1 FROM log_ WHERE id IN (SELECT id, n FROM ups)", "IN compares 1 values with 2 columns", "id IN"),
-        ("SELECT who, 1 FROM log_ l WHERE id NOT IN (SELECT id FROM ups WHERE ups.n < l.n)", "NOT IN can name columns of the query around its own in equalities only", "ups.n < l.n"),
         ("SELECT who, (SELECT n FROM ups) FROM log_", "A query that gives a value must be known to have at most one row", "(SELECT"),
         ("SELECT who, (SELECT MAX(u.n) FROM ups u WHERE u.n < log_.n) FROM log_", "can name columns of the query around it in equalities only", "u.n < log_"),
         ("SELECT who, (SELECT MAX(u.n) FROM ups u WHERE u.n = log_.zzz) FROM log_", "Unknown column 'zzz' in 'log_'", "log_.zzz"),
@@ -140,6 +156,20 @@ def test_what_is_refused_is_shown_at_its_place(sql: str, fact: str, at: str) -> 
     assert fact in raised.value.fact
     assert raised.value.position is not None
     assert raised.value.position.column == text.index(at) + 1
+
+
+def test_a_mark_is_shown_as_what_it_asks() -> None:
+    text = explained("INSERT INTO shown SELECT who, n FROM log_ WHERE n = 1 OR id NOT IN (SELECT id FROM ups)")
+    assert "Filter ((n = 1) OR NOT MATCHED((id = id0) IS NOT FALSE))" in text
+
+
+def test_a_mark_keeps_the_keys_of_the_left() -> None:
+    node = query(
+        "SELECT id, EXISTS (SELECT 1 FROM log_ WHERE log_.id = ups.id) AS seen, n IN (SELECT n FROM log_) AS m FROM ups"
+    )
+    assert node.keys == (("id",),)
+    assert node.mode is n.Mode.RETRACT
+    assert [str(c.type) for c in node.columns] == ["INT NOT NULL", "BOOLEAN NOT NULL", "BOOLEAN"]
 
 
 def test_a_join_without_an_equality_can_be_allowed() -> None:

@@ -18,8 +18,12 @@ from headwater.errors import SqlError
         ("SELECT who, LAST_VALUE(n RESPECT NULLS) FROM log_", "LAST_VALUE", "LAST_VALUE"),
         ("SELECT who, LISTAGG(who) WITHIN GROUP (ORDER BY n) FROM log_", "WITHIN GROUP", "WITHIN"),
         ("SELECT who, LOWER(who) IGNORE NULLS FROM log_", "IGNORE NULLS", "LOWER"),
-        ("SELECT who, n FROM log_ WHERE id > 1 OR n IN (SELECT n FROM ups)", "A query in IN", "n IN"),
-        ("SELECT who, n FROM log_ WHERE EXISTS (SELECT 1) IS TRUE", "EXISTS", "EXISTS"),
+        (
+            "SELECT l.who, u.n FROM log_ l LEFT JOIN ups u ON l.id = u.id AND l.n IN (SELECT n FROM ups)",
+            "A query in IN",
+            "l.n IN",
+        ),
+        ("SELECT 'x', COUNT(*) FROM log_ GROUP BY n IN (SELECT n FROM ups)", "A query in IN", "n IN"),
         ("SELECT who, n FROM log_ WHERE n > ALL (SELECT n FROM ups)", "A comparison with ANY or ALL", "ALL"),
     ],
 )

@@ -23,7 +23,7 @@ __all__ = ["operator_condition", "prepared_side"]
 @lowers(n.Join)
 def _join(lowering: Lowering, node: n.Join) -> DataFrame:
     hidden = {"inner": ("left", "right"), "left": ("right",), "right": ("left",), "semi": ("left", "right")}
-    dropped = hidden.get(node.kind, ("right",) if node.kind == "anti" else ())
+    dropped = hidden.get(node.kind, ("right",) if node.kind in ("anti", "mark") else ())
     own = (OWN_WATERMARK,) if node.closes is not None else ()
     frames = [
         prepared_side(lowering, node.left, node.left_keys, own, drop_nulls="left" in dropped),
@@ -35,7 +35,7 @@ def _join(lowering: Lowering, node: n.Join) -> DataFrame:
     )
     condition = operator_condition(node.condition) if node.condition is not None else None
     updates = node.net_key or node.key or ()
-    operator = JoinOperator(left, right, node.kind, condition, node.unknown_matches, updates, node.before)
+    operator = JoinOperator(left, right, node.kind, condition, node.unknown_matches, updates, node.before, node.mark)
     joined = lowering.keyed_several(node, frames, _at_window_end(lowering, node, frames, operator))
     return joined.drop(KIND) if node.mode is n.Mode.APPEND else joined
 
@@ -71,6 +71,9 @@ def operator_condition(condition: n.Condition) -> c.Condition:
             return c.Compare(condition.operator, c.ColumnRef(condition.left), c.ColumnRef(condition.right))
         case n.Negation():
             return c.Not(operator_condition(condition.operand))
+        case n.Truth():
+            operand = operator_condition(condition.operand)
+            return c.And(operand, c.Not(c.IsNull(operand)))
         case n.Logic():
             combine = c.And if condition.operator == "AND" else c.Or
             return reduce(combine, [operator_condition(part) for part in condition.parts])

@@ -33,7 +33,7 @@ from headwater.plan.nodes.base import (
 )
 from headwater.plan.nodes.changes import Consolidate, FilterToDelete, Normalize
 from headwater.plan.nodes.expand import Expand
-from headwater.plan.nodes.join import Comparison, Condition, Flag, Join, JoinKind, Logic, Negation
+from headwater.plan.nodes.join import Comparison, Condition, Flag, Join, JoinKind, Logic, Negation, Truth
 from headwater.plan.nodes.materialize import Materialize
 from headwater.plan.nodes.over import Over, OverCall, OverFrame, OverTime
 from headwater.plan.nodes.rank import Rank, RankFunction, SortColumn
@@ -82,6 +82,7 @@ __all__ = [
     "Takes",
     "TemporalJoin",
     "TimeKind",
+    "Truth",
     "Unary",
     "UnionAll",
     "Unnest",

@@ -12,11 +12,12 @@ from headwater.plan.nodes.base import Key, Mode, Node, StateSchema, Takes, TimeK
 from headwater.plan.nodes.rows import narrow
 from headwater.sql.typed import Expr
 
-__all__ = ["Comparison", "Condition", "Flag", "Join", "JoinKind", "Logic", "Negation"]
+__all__ = ["Comparison", "Condition", "Flag", "Join", "JoinKind", "Logic", "Negation", "Truth"]
 
-JoinKind = Literal["inner", "left", "right", "full", "semi", "anti"]
+JoinKind = Literal["inner", "left", "right", "full", "semi", "anti", "mark"]
 
 _WORDS = {"inner": "Join", "semi": "SemiJoin", "anti": "AntiJoin"}
+_SUBQUERIES = {"semi": "IN or EXISTS", "anti": "NOT IN or NOT EXISTS", "mark": "IN or EXISTS"}
 
 
 @dataclass(frozen=True)
@@ -62,13 +63,25 @@ class Negation:
         return self.operand.columns
 
 
-Condition = Flag | Comparison | Logic | Negation
+@dataclass(frozen=True)
+class Truth:
+    """TRUE if the operand is, else FALSE, never unknown."""
+
+    operand: Condition
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return self.operand.columns
+
+
+Condition = Flag | Comparison | Logic | Negation | Truth
 """What is asked of a pair of rows. Everything that one side can say alone is a column of that side."""
 
 
 @dataclass(frozen=True)
 class Join(Node):
-    """`columns` are those of both sides, or of the left alone (semi, anti); their names differ between the sides.
+    """`columns` are those of both sides, or of the left alone (semi, anti), or of the left and then a BOOLEAN that says
+    whether the row has a match (mark); their names differ between the sides.
     `left_keys` and `right_keys` are compared in order; NULL equals nothing. `text` is the condition for EXPLAIN.
 
     With `unknown_matches` a pair matches unless its condition is FALSE: an anti join is then NOT IN. Without `before`,
@@ -97,7 +110,12 @@ class Join(Node):
 
     @property
     def shows_pairs(self) -> bool:
-        return self.kind not in ("semi", "anti")
+        return self.kind not in ("semi", "anti", "mark")
+
+    @property
+    def mark(self) -> str:
+        """The column of a mark join that says whether a row has a match."""
+        return self.columns[-1].name if self.kind == "mark" else ""
 
     @cached_property
     def closes(self) -> Window | None:
@@ -200,19 +218,30 @@ class Join(Node):
     def narrowed(self, needed: frozenset[str], inputs: Sequence[Node]) -> Node:
         """Columns that only the join reads go no further: they would be kept in the state of the next one."""
         left, right = inputs
-        there = {*left.names, *right.names}
+        # A mark that nobody reads changes nothing: each row of the left is there once, with or without it.
+        if self.kind == "mark" and self.mark not in needed:
+            return narrow(left, tuple(c for c in left.columns if c.name in needed))
+        there = {*left.names, *right.names, self.mark}
         node = replace(self, columns=tuple(c for c in self.columns if c.name in there), left=left, right=right)
         return narrow(node, tuple(c for c in node.columns if c.name in needed))
 
     def described(self) -> str:
         word = ("Window" if self.closes is not None else "") + _WORDS.get(self.kind, f"{self.kind.capitalize()}Join")
-        text = f"{self.text} IS NOT FALSE" if self.unknown_matches else self.text
-        return f"{word} on {text}" if text else f"{word} of all rows"
+        return f"{word} on {self._asked}" if self.text else f"{word} of all rows"
+
+    @cached_property
+    def display_names(self) -> Mapping[str, str]:
+        below = super().display_names
+        return {**below, self.mark: f"MATCHED({self.shown(self._asked)})"} if self.mark else below
+
+    @property
+    def _asked(self) -> str:
+        return f"{self.text} IS NOT FALSE" if self.unknown_matches else self.text
 
     def update_source(self) -> str:
-        inserts = all(side.mode is Mode.APPEND for side in self.inputs)
-        words = {"semi": "IN or EXISTS", "anti": "NOT IN or NOT EXISTS"}
-        return words.get(self.kind, f"{self.kind.upper()} JOIN") if inserts and self.mode is not Mode.APPEND else ""
+        if self.mode is Mode.APPEND or any(side.mode is not Mode.APPEND for side in self.inputs):
+            return ""
+        return _SUBQUERIES.get(self.kind, f"{self.kind.upper()} JOIN")
 
     @property
     def remembers(self) -> str:

@@ -85,7 +85,8 @@ def _is(compiler: Compiler, node: exp.Is) -> Expr:
 
 def _in(compiler: Compiler, node: exp.In) -> Expr:
     if node.args.get("query") is not None:
-        raise compiler.error(node, "A query in IN is not supported", hint="Write a list of values.")
+        hint = "It can stand in WHERE, HAVING and SELECT, and in ON of an inner join."
+        raise compiler.error(node, "A query in IN is not supported here", hint=hint)
     values = compiler.compile_all([node.this, *node.expressions])
     kind = meeting_type(values)
     if kind.is_nested and kind.name != "ROW" and kind.name != "ARRAY":
