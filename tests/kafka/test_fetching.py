@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient
 from kafka_lab import Lab
 
 from headwater.connectors.kafka.read import consumer
+from headwater.connectors.kafka.read.consumer import OnDataLoss
 from headwater.connectors.kafka.read.fetch import Fetch, client_settings
 from headwater.connectors.kafka.read.splits import KafkaSplit
 from headwater.errors import DataLossError, KafkaRefusedError, KafkaUnavailableError
@@ -25,14 +26,14 @@ def batches(
     splits: Sequence[KafkaSplit],
     schema: pa.Schema = SCHEMA,
     *,
-    continues: bool = False,
+    on_loss: OnDataLoss = "fail",
     chunk_rows: int = 7,
     chunk_bytes: int = 1 << 20,
     **properties: str,
 ) -> list[pa.RecordBatch]:
     client = client_settings({"bootstrap.servers": lab.kafka.bootstrap_servers, **properties})
     assert client is not None
-    return list(Fetch(client, continues, chunk_rows, chunk_bytes)(splits, schema))
+    return list(Fetch(client, on_loss, chunk_rows, chunk_bytes)(splits, schema))
 
 
 def places(found: list[pa.RecordBatch]) -> list[tuple[int, int]]:
@@ -123,11 +124,11 @@ def test_messages_that_are_gone(lab: Lab) -> None:
     assert offsets(batches(lab, [KafkaSplit(topic, 0, 5, 10)])) == [5, 6, 7, 8, 9]
     both = [KafkaSplit(topic, 0, 2, 7), KafkaSplit(topic, 1, 8, 10)]
     for chunk_rows in (1, 100):
-        left = places(batches(lab, both, continues=True, chunk_rows=chunk_rows))
+        left = places(batches(lab, both, on_loss="continue", chunk_rows=chunk_rows))
         assert left == [(0, 5), (0, 6), (1, 8), (1, 9)]
-    assert batches(lab, [KafkaSplit(topic, 0, 1, 3)], continues=True) == []
-    assert batches(lab, [KafkaSplit(topic, 0, 20, 30)], continues=True) == []  # of a topic that was longer
-    assert batches(lab, [KafkaSplit(f"{topic}-deleted", 0, 0, 3)], continues=True) == []
+    assert batches(lab, [KafkaSplit(topic, 0, 1, 3)], on_loss="continue") == []
+    assert batches(lab, [KafkaSplit(topic, 0, 20, 30)], on_loss="continue") == []  # of a topic that was longer
+    assert batches(lab, [KafkaSplit(f"{topic}-deleted", 0, 0, 3)], on_loss="continue") == []
 
 
 def test_who_is_given_up_in_the_middle_disturbs_nobody(lab: Lab) -> None:

@@ -235,7 +235,7 @@ def test_committed_offsets_have_metadata(lab: Lab) -> None:
         producer = Producer({**settings(lab), "transactional.id": group, "transaction.timeout.ms": 200_000})
         producer.connect(topics[0], SECONDS)
         producer.init_transactions(SECONDS)
-        assert committed_offset(settings(lab), group, topics, SECONDS, stable=True) == expected
+        assert committed_offset(settings(lab), group, topics, SECONDS, "read_committed") == expected
         producer.begin_transaction()
         producer.commit_with_transaction(group, topics[0], Committed(100, "aborted"), SECONDS)
         producer.abort_transaction(SECONDS)

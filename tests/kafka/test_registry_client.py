@@ -45,7 +45,7 @@ def test_a_registry_that_is_away(schema_registry: SchemaRegistry) -> None:
         assert "gone to lunch" in caught.value.detail
         assert len(door.requests) == 3
         with pytest.raises(RegistryUnavailableError):
-            client.versions("s", with_retries=False)
+            client.versions("s", "once")
         assert len(door.requests) == 4
         back = threading.Timer(0.1, lambda: setattr(door, "away", False))
         back.start()

@@ -26,7 +26,7 @@ from headwater.options.spelling import Spelling
 from headwater.options.translate import spelling_of
 from headwater.plugins import CONNECTORS
 from headwater.sql.paths import DEFAULT_DATABASE, joined, split
-from headwater.sql.statements import AlterTable, AlterView, CreateTable, CreateView, Drop
+from headwater.sql.statements import AlterTable, AlterView, CreateTable, CreateView, Drop, DropDatabase
 
 __all__ = ["Catalog"]
 
@@ -151,12 +151,13 @@ class Catalog:
         self.databases.check(database or DEFAULT_DATABASE, position)
         self.databases.current = database or DEFAULT_DATABASE
 
-    def drop_database(self, name: str, *, if_exists: bool, cascade: bool) -> None:
+    def drop_database(self, statement: DropDatabase) -> None:
         """RESTRICT, the default, keeps a database that has tables or views."""
-        if if_exists and name not in self.databases:
+        name = statement.name
+        if statement.if_exists and name not in self.databases:
             return
         inside = self.names(name)
-        if inside and not cascade:
+        if inside and not statement.cascade:
             raise ValidationError(
                 f"Database '{name}' is not empty: it has {', '.join(inside)}.", hint="Write DROP DATABASE … CASCADE."
             )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from headwater.options.base import Option
 from headwater.options.problems import Problem
@@ -16,7 +16,10 @@ from headwater.sql.types import SqlType
 if TYPE_CHECKING:
     from headwater.catalog.tables import Table
 
-__all__ = ["CONNECTOR", "Accepts", "Connector", "Emits", "MetadataKey"]
+__all__ = ["CONNECTOR", "Accepts", "Connector", "Emits", "JobStart", "MetadataKey"]
+
+JobStart = Literal["new", "continued"]
+"""Whether a job begins, or continues from its checkpoint."""
 
 
 class Emits(Enum):
@@ -127,10 +130,10 @@ class Connector:
         del table
         return ()
 
-    def check_source(self, table: Table, *, new: bool, made: Collection[str]) -> None:
-        """Raises what reading would fail with, as far as it can be known without Spark. A `new` job must find its
+    def check_source(self, table: Table, start: JobStart, made: Collection[str]) -> None:
+        """Raises what reading would fail with, as far as it can be known without Spark. A new job must find its
         `topics`, except those that are `made` by other jobs."""
-        del table, new, made
+        del table, start, made
 
     def check_sink(self, table: Table) -> None:
         """The same for writing."""

@@ -39,8 +39,8 @@ class Databases:
             raise ValidationError(f"There is no database '{name}'.", hint=hint)
         raise SqlError(f"There is no database '{name}'.", position=position, hint=hint)
 
-    def create(self, name: str, if_not_exists: bool) -> None:
-        if name in self._names and not if_not_exists:
+    def create(self, name: str) -> None:
+        if name in self._names:
             raise ValidationError(f"A database named '{name}' already exists.", hint="Write IF NOT EXISTS.")
         self._names.add(name)
 

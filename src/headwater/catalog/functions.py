@@ -40,12 +40,16 @@ class Functions:
     def names(self) -> list[str]:
         return sorted({function.name for function in self._functions.values()})
 
-    def create(self, function: NamedFunction, database: str, *, replaced: bool = False) -> None:
-        key = (database, split(function.name)[-1].upper())
-        if key in self._functions and not replaced:
+    def create(self, function: NamedFunction, database: str) -> None:
+        if self.exists(function.name, database):
             raise ValidationError(
                 f"A function named '{function.name}' already exists.", hint="Write IF NOT EXISTS, or DROP it first."
             )
+        self.replace(function, database)
+
+    def replace(self, function: NamedFunction, database: str) -> None:
+        """Create the function, or put it in the place of the one of this name."""
+        key = (database, split(function.name)[-1].upper())
         generation = self._created.get(key, 0)
         self._created[key] = generation + 1
         self._functions[key] = replace(function, generation=generation)
@@ -53,12 +57,10 @@ class Functions:
     def exists(self, name: str, database: str) -> bool:
         return (database, split(name)[-1].upper()) in self._functions
 
-    def drop(self, name: str, database: str, *, if_exists: bool) -> None:
-        key = (database, split(name)[-1].upper())
-        if key in self._functions:
-            del self._functions[key]
-        elif not if_exists:
+    def drop(self, name: str, database: str) -> None:
+        if not self.exists(name, database):
             raise self._unknown(name, database)
+        del self._functions[database, split(name)[-1].upper()]
 
     def find(self, name: str, current: str, position: Position | None = None) -> NamedFunction | None:
         """The function that a call means; None for a built-in one, and for one that nobody has defined."""

@@ -89,8 +89,10 @@ def framed(accumulator: Accumulator, values: pa.Array, first: Ints, last: Ints) 
             return _exact_sums(accumulator, values, first, last)
         case "sum":
             return _sums(accumulator, values, first, last)
-        case "first" | "last":
-            return _end(values, first, last, accumulator.function == "first")
+        case "first":
+            return _first_value(values, first, last)
+        case "last":
+            return _last_value(values, first, last)
     return _extremes(values, first, last, accumulator.function)
 
 
@@ -167,18 +169,28 @@ def _extremes(values: pa.Array, first: Ints, last: Ints, function: str) -> pa.Ar
     return values.take(pa.array(at, mask=none))
 
 
-def _end(values: pa.Array, first: Ints, last: Ints, is_first: bool) -> pa.Array:
-    """The first or the last value that is not NULL."""
-    valid = values.is_valid().to_numpy(zero_copy_only=False)
+def _first_value(values: pa.Array, first: Ints, last: Ints) -> pa.Array:
+    """The first value of each frame that is not NULL."""
+    count = len(values)
+    # A running minimum from the end gives every place the next valid one: one pass, however wide the frames are.
+    following = np.where(_valid(values), np.arange(count, dtype=np.int64), count)[::-1]
+    at = np.append(np.minimum.accumulate(following)[::-1], count)[first]
+    return _values_at(values, at, at >= last)
+
+
+def _last_value(values: pa.Array, first: Ints, last: Ints) -> pa.Array:
+    """The last value of each frame that is not NULL."""
     count = len(values)
     places = np.arange(count, dtype=np.int64)
-    if is_first:
-        following = np.where(valid, places, count)[::-1]
-        next_valid = np.append(np.minimum.accumulate(following)[::-1], count)
-        at = next_valid[first]
-        none = at >= last
-    else:
-        previous = np.maximum.accumulate(np.where(valid, places, -1)) if count else places
-        at = np.where(last > 0, previous[np.maximum(last, 1) - 1], -1) if count else places
-        none = at < first
+    previous = np.maximum.accumulate(np.where(_valid(values), places, -1)) if count else places
+    at = np.where(last > 0, previous[np.maximum(last, 1) - 1], -1) if count else places
+    return _values_at(values, at, at < first)
+
+
+def _valid(values: pa.Array) -> Bools:
+    valid: Bools = values.is_valid().to_numpy(zero_copy_only=False)
+    return valid
+
+
+def _values_at(values: pa.Array, at: Ints, none: Bools) -> pa.Array:
     return values.take(pa.array(np.where(none, 0, at), mask=none))

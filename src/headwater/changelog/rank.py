@@ -126,7 +126,7 @@ class RankOperator(Emitting):
         top: Ints = np.full(len(groups), -1, dtype=np.int64)
         for group in np.flatnonzero(short | (groups.sizes > np.array(rows.capacity)).any(axis=1)).tolist():
             sizes, highest = groups.sizes[group].tolist(), int(groups.highest[group])
-            found = rows.top_of_division(sizes, highest, bool(short[group]), int(known[group]))
+            found = rows.top_of_division(sizes, highest, int(known[group]), short=bool(short[group]))
             top[group] = -1 if found is None else found
         wanted = np.flatnonzero(top >= 0)
         while len(wanted):

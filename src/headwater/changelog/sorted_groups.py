@@ -208,7 +208,7 @@ class LeveledRows:
         heads = heads.take(ordered.order)
         return Heads(heads.rows, heads.groups, heads.stored, np.cumsum(ordered.peer_starts))
 
-    def top_of_division(self, sizes: Sequence[int], highest: int, short: bool, least: int) -> int | None:
+    def top_of_division(self, sizes: Sequence[int], highest: int, least: int, *, short: bool) -> int | None:
         """Up to which level a group must be divided again: because a level has too many rows, or the first one is
         `short` of rows. `least` are the rows that the first level needs. None if all is well."""
         capacity = self.capacity

@@ -58,15 +58,12 @@ def _spread(
         return Decimal(math.isqrt(variance) if root else variance)
     exact = max(Fraction(0), (of_squares - total * total / n) / divisor)
     if pa.types.is_decimal(kind):
-        return _decimal(exact, root, kind.scale)
+        with localcontext() as context:
+            context.prec = 76
+            quotient = Decimal(exact.numerator) / Decimal(exact.denominator)
+            result = quotient.sqrt() if root else quotient
+            return result.quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP)
     try:
         return math.sqrt(exact) if root else float(exact)
     except OverflowError:
         return math.inf
-
-
-def _decimal(value: Fraction, root: bool, scale: int) -> Decimal:
-    with localcontext() as context:
-        context.prec = 76
-        quotient = Decimal(value.numerator) / Decimal(value.denominator)
-        return (quotient.sqrt() if root else quotient).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)

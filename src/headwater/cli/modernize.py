@@ -49,7 +49,7 @@ def modernize(
             _show_diff(script, result.text)
         elif not write:
             _show_script(script.text, result.text)
-        _tell(script, result, write)
+        _report(script, result, "written" if write else "rewritten")
 
 
 def _show_script(before: str, after: str) -> None:
@@ -70,7 +70,7 @@ def _show_diff(script: ScriptFile, after: str) -> None:
         typer.echo(typer.style(line, fg=colours[line[0]]) if line[0] in colours else line)
 
 
-def _tell(script: ScriptFile, result: Modernized, written: bool) -> None:
+def _report(script: ScriptFile, result: Modernized, done: str) -> None:
     """What was done, on standard error, so that standard output is the script alone."""
     if not result.rewritten:
         typer.echo(f"{script.name}: nothing to rewrite", err=True)
@@ -80,7 +80,7 @@ def _tell(script: ScriptFile, result: Modernized, written: bool) -> None:
         for key in part.dropped:
             typer.echo(f"  '{key}' is removed: it has no replacement", err=True)
     proof = f"{_counted(result.plans, 'plan')} compared: the same as before" if result.plans else "no INSERT to compare"
-    typer.secho(f"{script.name}: {'written' if written else 'rewritten'}, {proof}", fg="green", err=True)
+    typer.secho(f"{script.name}: {done}, {proof}", fg="green", err=True)
 
 
 def _counted(number: int, noun: str) -> str:

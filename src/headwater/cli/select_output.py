@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated
 
@@ -75,9 +75,10 @@ def _lines(query: QueryResult, form: RowFormat, mode: str, most: int | None) -> 
         return text.table_lines(columns, query.rows(), most, room)
     if form is RowFormat.json:
         return text.json_text(columns, query.rows())
-    write = text.csv_lines if form is RowFormat.csv else text.json_lines
     if query.updating and not query.bounded:
-        return write(columns, query.changes(), kinds=True)
+        write_changes = text.csv_changes if form is RowFormat.csv else text.json_changes
+        return write_changes(columns, query.changes())
+    write = text.csv_lines if form is RowFormat.csv else text.json_lines
     if query.updating or query.query.order:
         return write(columns, query.rows())
     return write(columns, (change.row for change in query.changes()))  # which holds no more than it must
@@ -93,14 +94,15 @@ def _show_live(query: QueryResult, stopped: Callable[[], bool]) -> None:
     with Live(console=console, auto_refresh=False) as live:
         while True:
             ended = query.wait(_REDRAWN_EVERY)
-            live.update(_picture(query, console, time.monotonic() - began, ended), refresh=True)
+            footer = [span(time.monotonic() - began), "ended" if ended else "Ctrl-C ends the query"]
+            live.update(_picture(query, console, footer), refresh=True)
             if ended:
                 return
             if stopped():
                 query.stop()
 
 
-def _picture(query: QueryResult, console: Console, age: float, ended: bool) -> Group:
+def _picture(query: QueryResult, console: Console, footer: Sequence[str]) -> Group:
     from rich import box
     from rich.console import Group
     from rich.table import Table
@@ -112,10 +114,10 @@ def _picture(query: QueryResult, console: Console, age: float, ended: bool) -> G
     rows, number = query.snapshot(room)
     rows = rows[:room] if query.updating else rows[-room:]
     changes = f"{count(query.changes_read)} changes" if query.updating else row_count(query.changes_read)
-    facts = [*([row_count(number)] if query.updating else []), changes, span(age)]
+    facts = [*([row_count(number)] if query.updating else []), changes]
     if number > len(rows):
         facts.insert(1, f"{'first' if query.updating else 'last'} {len(rows)} shown")
-    facts.append("ended" if ended else "Ctrl-C ends the query")
+    facts += footer
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in query.columns:
         title = Text.assemble((column.name, "bold"), ("\n" + str(column.type.as_nullable()), "dim"))

@@ -83,10 +83,10 @@ def span(duration: float) -> str:
     return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"
 
 
-def console(*, stderr: bool = False) -> Console:
+def console() -> Console:
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, soft_wrap=False)
+    return Console(highlight=False, soft_wrap=False)
 
 
 def error_message(error: BaseException) -> str:

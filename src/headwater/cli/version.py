@@ -7,7 +7,7 @@ import typer
 __all__ = ["show"]
 
 
-def show(wanted: bool) -> None:
+def show(*, wanted: bool) -> None:
     """Print one line per component and end the program."""
     if wanted:
         for name, version in _versions():

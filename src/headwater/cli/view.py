@@ -148,14 +148,14 @@ class PlainView:
     def show(self, readings: Sequence[JobSample]) -> None:
         due = self.clock() - self._last >= _EVERY
         for reading in readings:
-            self._show(reading, due)
+            self._show(reading, due=due)
         if due:
             self._last = self.clock()
 
     def close(self) -> None:
         pass
 
-    def _show(self, reading: JobSample, due: bool) -> None:
+    def _show(self, reading: JobSample, *, due: bool) -> None:
         progress = reading.progress
         status, moved = (progress.status, progress.note), (progress.status, progress.note, progress.batches)
         before = self._shown.get(progress.name, ("", "", 0))

@@ -25,7 +25,7 @@ def checked_not_null(rows: DataFrame, table: Table) -> DataFrame:
     deletes = KIND in rows.columns
     return rows.selectExpr(
         *(
-            _checked(name, table, exempt=deletes and name not in table.primary_key)
+            _checked(name, table, unless=RETRACTED if deletes and name not in table.primary_key else "")
             if name in strict
             else quote_name(name)
             for name in rows.columns
@@ -33,10 +33,10 @@ def checked_not_null(rows: DataFrame, table: Table) -> DataFrame:
     )
 
 
-def _checked(name: str, table: Table, *, exempt: bool) -> str:
+def _checked(name: str, table: Table, unless: str) -> str:
     quoted = quote_name(name)
     text = f"Column '{name}' of table '{table.name}' is NOT NULL, however, a null value is being written into it."
-    valid = f"{RETRACTED} OR {quoted} IS NOT NULL" if exempt else f"{quoted} IS NOT NULL"
+    valid = f"{unless} OR {quoted} IS NOT NULL" if unless else f"{quoted} IS NOT NULL"
     return f"IF({valid}, {quoted}, raise_error({string_literal(RAISED + text)})) AS {quoted}"
 
 

@@ -130,7 +130,7 @@ class BatchExecutor:
                 else PreparedPlan.of(frame, observed=lowering.observed, shared=lowering.shares)
             )
             self.compactor.specs = lowering.state_tables
-            self.route = _described(route, lowering, planned_once=plan is not None)
+            self.route = _described(route, lowering, plan)
             # One plan is kept: a route changes only with a restart or a rescale, a revision with a new schema, and
             # neither comes back.
             self._ready = {key: _Ready(plan, dict(lowering.bad_metrics), tuple(lowering.late_metrics))}
@@ -201,11 +201,11 @@ def _summed(reports: Reports, attempt: str, wanted: str) -> int:
     return sum(rows for (of, kind, *_), rows in reports.items() if of == attempt and kind == wanted)
 
 
-def _described(route: Route, lowering: Lowering, *, planned_once: bool) -> str:
+def _described(route: Route, lowering: Lowering, plan: PreparedPlan | None) -> str:
     """For whoever watches the job."""
     parts = [str(route)]
     parts += [f"pre-aggregates '{name}' while reading" for name in lowering.pre_aggregated]
-    return ", ".join(parts) + ("" if planned_once else "; a client of the JVM: planned for every batch")
+    return ", ".join(parts) + ("" if plan is not None else "; a client of the JVM: planned for every batch")
 
 
 def _rows(intent: Intent) -> int:

@@ -184,7 +184,7 @@ class Loop:
         self._warn_of_waiting(commit)
         if lag != self.job.reported.lag or len(self.warnings) > len(self.job.reported.warnings):
             self.job.report(lag=lag, warnings=tuple(self.warnings))
-        waits = wanted.rows and self._waits(wanted.rows, is_finished(wanted.end, commit.bounds))
+        waits = wanted.rows and self._waits(wanted, commit)
         return wanted.nothing if waits else wanted
 
     def _warn_of_waiting(self, commit: Commit) -> None:
@@ -215,7 +215,7 @@ class Loop:
                 self._look(commit, 1)
                 self.job.report(lag=self.inputs.lag(commit.positions))
 
-    def _waits(self, rows: int, at_the_end: bool) -> bool:
+    def _waits(self, wanted: InputRange, commit: Commit) -> bool:
         """Whether the next batch is not due yet: by the interval between batches, or because the sink wants more
         changes, or more time, first."""
         since = time.monotonic() - self._began
@@ -224,7 +224,9 @@ class Loop:
             self._pause(self.job.settings.interval_seconds - since)
             return True
         flush = self.sink.flush_interval
-        return flush is not None and not at_the_end and rows < flush.rows and since < flush.seconds
+        if flush is None or is_finished(wanted.end, commit.bounds):
+            return False
+        return wanted.rows < flush.rows and since < flush.seconds
 
     def _run_batch(self, commit: Commit, wanted: InputRange, watermarks: list[list[int | None]]) -> Commit:
         self._began = time.monotonic()

@@ -8,7 +8,7 @@ format for both; `{format}` is the value of 'format.type'.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headwater.options.base import Option, OptionType
 from headwater.options.types import BOOL, LONG, STRING, enum
@@ -61,8 +61,12 @@ class LegacyOption:
         return tuple(dict.fromkeys(keys))
 
 
-def _choice(key: str, choices: tuple[str, ...], meaning: str, *, required: bool = False) -> Option:
-    return Option(key, enum(choices), meaning, choices=choices, required=required)
+def _choice(key: str, choices: tuple[str, ...], meaning: str) -> Option:
+    return Option(key, enum(choices), meaning, choices=choices)
+
+
+def _required(option: Option) -> Option:
+    return replace(option, required=True)
 
 
 def _no_line_end(text: str) -> str:
@@ -83,7 +87,7 @@ def _format(option: Option, *formats: str) -> LegacyOption:
 _VERSION = "Version of Kafka's client, which is of no importance: one client serves brokers of all versions."
 
 LEGACY_OPTIONS: tuple[LegacyOption, ...] = (
-    LegacyOption(_choice(TYPE, TYPES, "Which connector the table uses.", required=True), ("connector",)),
+    LegacyOption(_required(_choice(TYPE, TYPES, "Which connector the table uses.")), ("connector",)),
     LegacyOption(_choice("connector.version", ("0.10", "0.11", "universal"), _VERSION), types=("kafka",)),
     LegacyOption(_choice("connector.version", ("0.11", "universal"), _VERSION), types=("upsert-kafka",)),
     LegacyOption(_choice("connector.property-version", ("1",), "Version of these options.")),
@@ -178,7 +182,7 @@ LEGACY_OPTIONS: tuple[LegacyOption, ...] = (
         ),
         ("sink.changelog",),
     ),
-    LegacyOption(_choice(FORMAT, LEGACY_FORMATS, "Format of the messages.", required=True), ("{side}format",)),
+    LegacyOption(_required(_choice(FORMAT, LEGACY_FORMATS, "Format of the messages.")), ("{side}format",)),
     LegacyOption(_choice("format.property-version", ("1",), "Version of these options.")),
     LegacyOption(_choice("format.derive-schema", ("true",), "The messages have the table's columns, always.")),
     _format(Option("format.field-delimiter", STRING, "Character between two columns.", ","), "csv"),

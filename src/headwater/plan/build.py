@@ -209,7 +209,7 @@ class Builder:
             return named[source.name]
         found = self.catalog.get(table_path(source), self.locate(source))
         if isinstance(found, Table):
-            return scan(self.catalog.with_options(found, options, self.locate(source)), self.rules.repeats)
+            return scan(self.catalog.with_options(found, options, self.locate(source)), repeats=self.rules.repeats)
         if options:
             raise self._error(source, f"'{source.name}' is a view and takes no OPTIONS.")
         return self.view(found)
@@ -282,8 +282,9 @@ _ONE = Expr("1", INT.not_null(), frozenset(), "1")
 _ONE_ROW = n.Values((n.Column("__one", _ONE.type),), ((_ONE,),))
 
 
-def scan(table: Table, repeats: bool = False) -> n.Node:
-    """A table's columns in declared order: what is read, and what is computed from that."""
+def scan(table: Table, *, repeats: bool = False) -> n.Node:
+    """A table's columns in declared order: what is read, and what is computed from that. With `repeats`, a change may
+    come again, and only the newest one of a key counts."""
     check_source(table)
     changes = table.connector.gives(table) is Emits.CHANGES
     if changes and repeats and not table.primary_key:

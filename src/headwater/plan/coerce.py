@@ -73,7 +73,7 @@ def wider(a: SqlType, b: SqlType) -> SqlType | None:
         whole = max(_whole_digits(a), _whole_digits(b))
         return replace(t.decimal(min(38, whole + scale), scale), nullable=nullable)
     if _promotes(a, b):
-        return b.as_nullable(nullable)
+        return b.as_nullable(nullable=nullable)
     if _promotes(b, a):
-        return a.as_nullable(nullable)
+        return a.as_nullable(nullable=nullable)
     return None

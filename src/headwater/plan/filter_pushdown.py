@@ -76,7 +76,7 @@ class _Pushing:
 def _all_of(parts: Sequence[Expr]) -> Expr:
     if len(parts) == 1:
         return parts[0]
-    kind = BOOLEAN.as_nullable(any(part.type.nullable for part in parts))
+    kind = BOOLEAN.as_nullable(nullable=any(part.type.nullable for part in parts))
     text = f"({' AND '.join(part.text for part in parts)})"
     return replace(combine(parts, f"({' AND '.join(part.sql for part in parts)})", kind, text), conjuncts=tuple(parts))
 

@@ -65,7 +65,9 @@ class Joining:
                 self._add(condition)
         if not self._keys:
             self._allow_without_equality(at)
-        return self._relation(interval=interval)
+        if interval is not None:
+            return self._interval_join(interval)
+        return self._seen(n.Join(*self._parts(self._sides())))
 
     def as_of(self, conditions: Sequence[exp.Expr], time: exp.Expr, at: exp.Expr) -> Relation:
         """FOR SYSTEM_TIME AS OF: the right as it was at the time of each row of the left. What a condition says about
@@ -115,7 +117,7 @@ class Joining:
         for condition in compared:
             self._conditions.append(self._needed_condition(condition))
             self._shown.append(self._compiled(condition).text)
-        return self._relation(unknown_matches=True)
+        return self._seen(n.Join(*self._parts(self._sides()), unknown_matches=True))
 
     def _add(self, tree: exp.Expr) -> None:
         compiled = self._compiled(tree)
@@ -227,16 +229,9 @@ class Joining:
             raise self._errors.not_computable(self.kind, tree)
         return condition
 
-    def _relation(self, *, unknown_matches: bool = False, interval: Interval | None = None) -> Relation:
-        sides = self._sides()
-        parts = self._parts(sides)
-        node: n.Node
-        if interval is not None:
-            times = (interval.left_time, interval.right_time, interval.low, interval.high)
-            node = n.IntervalJoin(*parts, *times)
-        else:
-            node = n.Join(*parts, unknown_matches)
-        return self._seen(node)
+    def _interval_join(self, interval: Interval) -> Relation:
+        times = (interval.left_time, interval.right_time, interval.low, interval.high)
+        return self._seen(n.IntervalJoin(*self._parts(self._sides()), *times))
 
     def _sides(self) -> tuple[n.Node, n.Node]:
         """Both sides, with the columns that are computed for the join."""

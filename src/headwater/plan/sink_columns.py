@@ -59,7 +59,9 @@ def _value(given: tuple[n.Column, str] | None, column: n.Column, table: Table, r
     if not fits(source.type, column.type):
         raise _incompatible(table, column, source.type, text)
     value = convert(column_reference(source), column.type)
-    return value if rules.length == "ignore" else with_length(value, column.type, strict=rules.length == "error")
+    if rules.length == "ignore":
+        return value
+    return with_length(value, column.type, "error" if rules.length == "error" else "trim-pad")
 
 
 def _without_nulls(rows: n.Project) -> n.Node:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sqlglot import exp
 
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from headwater.plan.build import Builder, Named
 
 __all__ = ["Subqueries"]
+
+_Kind = Literal["semi", "anti"]
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,9 @@ class Subqueries:
         while isinstance(tree, exp.Not):
             tree, negated = unwrapped(tree.this), not negated
         if isinstance(tree, exp.Exists):
-            self._exists(tree, negated)
+            self._exists(tree, "anti" if negated else "semi")
         elif isinstance(tree, exp.In) and tree.args.get("query") is not None:
-            self._in(tree, negated)
+            self._in(tree, "anti" if negated else "semi")
         elif has_query(condition):
             self._compare(unwrapped(condition))
         else:
@@ -110,18 +112,18 @@ class Subqueries:
 
     # IN and EXISTS
 
-    def _exists(self, tree: exp.Exists, negated: bool) -> None:
+    def _exists(self, tree: exp.Exists, kind: _Kind) -> None:
         inner = self._rows(rows_asked_for(query_of(tree), any_row=True))
-        self._join(inner.relation, "anti" if negated else "semi", inner.conditions, tree)
+        self._join(inner.relation, kind, inner.conditions, tree)
 
-    def _in(self, tree: exp.In, negated: bool) -> None:
+    def _in(self, tree: exp.In, kind: _Kind) -> None:
         inner, compared, unknown = self._compared(tree)
         # NOT IN is not TRUE as soon as one comparison is unknown. Where no NULL is possible a plain anti join says
         # the same and needs no second look at the rows.
-        if negated and unknown:
+        if kind == "anti" and unknown:
             self.relation = self._joining(inner.relation, "anti").unless_false(inner.conditions, compared)
         else:
-            self._join(inner.relation, "anti" if negated else "semi", [*compared, *inner.conditions], tree)
+            self._join(inner.relation, kind, [*compared, *inner.conditions], tree)
 
     def _in_value(self, tree: exp.In, asked: Asked) -> exp.Expr:
         """IN as a value: TRUE with a pair that is equal, else unknown with one that may be, else FALSE. One mark is

@@ -47,7 +47,7 @@ def with_proctime(node: n.Project) -> n.Node:
 def drop_unused_times(root: n.Write) -> n.Write:
     """Without a node above it that depends on time, a time attribute is a column like others. A source whose watermark
     is used reads its partitions in order."""
-    used = _below_timed(root, timed=False)
+    used = _below_timed(root)
     for node in n.walk(root):
         if _asks_for_watermark(node):
             used += _watermarks_of(node)
@@ -71,9 +71,12 @@ def _identity(node: n.Node) -> object:
     return type(node), node.column, [scan.table for scan in n.walk(node) if isinstance(scan, n.Scan)]
 
 
-def _below_timed(node: n.Node, *, timed: bool) -> list[n.Node]:
-    found = [node] if timed and isinstance(node, n.Watermark | n.ProcessingTime) else []
-    return found + [f for child in node.inputs for f in _below_timed(child, timed=timed or node.timed)]
+def _below_timed(node: n.Node) -> list[n.Node]:
+    """The time attributes that a node with timers gets, from however far below it."""
+    if node.timed:
+        below = (found for child in node.inputs for found in n.walk(child))
+        return [found for found in below if isinstance(found, n.Watermark | n.ProcessingTime)]
+    return [found for child in node.inputs for found in _below_timed(child)]
 
 
 def refuse_open_sessions(root: n.Write) -> n.Write:

@@ -25,7 +25,7 @@ def unnested(left: Relation, tree: exp.Unnest, taken: set[str], locate: Locate, 
             position=locate(tree.expressions[0]),
         )
     elements = [(name, kind.as_nullable() if outer else kind) for name, kind in found]
-    ordinality = [("ORDINALITY", INT.as_nullable(outer))] if tree.args.get("offset") else []
+    ordinality = [("ORDINALITY", INT.as_nullable(nullable=outer))] if tree.args.get("offset") else []
     shown = _named([*elements, *ordinality], tree, locate)
     columns = [n.Column(free_name(name, taken), kind) for name, kind in shown]
     taken.update(c.name for c in columns)
@@ -49,7 +49,7 @@ def _elements(kind: SqlType) -> list[tuple[str, SqlType]]:
     if kind.name not in {"ARRAY", "MULTISET"} or element is None:
         return []
     if element.name == "ROW":
-        return [(f.name, f.type.as_nullable(f.type.nullable or element.nullable)) for f in element.fields]
+        return [(f.name, f.type.as_nullable(nullable=f.type.nullable or element.nullable)) for f in element.fields]
     return [("EXPR$0", element)]
 
 

@@ -148,7 +148,7 @@ def _make(kind: str, target: Any, options: _Options) -> PythonFunction:
         raise ValidationError(f"{_name(target)} cannot be called: it needs a method eval.")
     hints = _hints(called)
     result = _result(kind, target, hints, options)
-    parameters, least, repeats = _parameters(called, hints, options.input_types, skip=accumulates)
+    parameters, least, repeats = _parameters(called, hints, options.input_types, 1 if accumulates else 0)
     function = PythonFunction(kind, target, result, parameters, least, repeats, _style(options.func_type))
     return replace(function, deterministic=_deterministic(target, options), version=options.version)
 
@@ -241,14 +241,15 @@ def _no_result(target: Any) -> ValidationError:
 
 
 def _parameters(
-    called: Callable[..., Any], hints: dict[str, Any], input_types: Any, *, skip: bool
+    called: Callable[..., Any], hints: dict[str, Any], input_types: Any, skipped: int
 ) -> tuple[tuple[FunctionParameter, ...], int, bool]:
-    """What it takes, how many at least, and whether the last one repeats; `skip`: the first is the accumulator."""
+    """What it takes, how many at least, and whether the last one repeats. The first `skipped` are no arguments of SQL:
+    the accumulator."""
     if input_types is not None:
         kinds = input_types if isinstance(input_types, list | tuple) else [input_types]
         return tuple(FunctionParameter(declared_type(kind)) for kind in kinds), len(kinds), False
     try:
-        found = list(inspect.signature(called).parameters.values())[1 if skip else 0 :]
+        found = list(inspect.signature(called).parameters.values())[skipped:]
     except ValueError:  # a builtin that does not tell
         return (ANYTHING,), 0, True
     places = [p for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)]

@@ -45,7 +45,7 @@ def kind_of(candidate: Any) -> str:
 def type_of_pyflink(kind: Any) -> SqlType:
     name = type(kind).__name__
     nullable = bool(getattr(kind, "_nullable", True))
-    return _type(kind, name).as_nullable(nullable)
+    return _type(kind, name).as_nullable(nullable=nullable)
 
 
 def _type(kind: Any, name: str) -> SqlType:

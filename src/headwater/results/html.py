@@ -12,14 +12,16 @@ if TYPE_CHECKING:
     from headwater.plan.nodes import Column
     from headwater.results.query import Row
 
-__all__ = ["html_table"]
+__all__ = ["RUNNING", "html_table"]
+
+RUNNING = ", running; <code>.stop()</code> ends it"
 
 
-def html_table(columns: Sequence[Column], rows: Sequence[Row], count: int, *, running: bool) -> str:
+def html_table(columns: Sequence[Column], rows: Sequence[Row], count: int, state: str = "") -> str:
+    """`state` is what goes on, as HTML behind the number of rows."""
     heads = "".join(f'<th title="{escape(str(c.type.as_nullable()))}">{escape(c.name)}</th>' for c in columns)
     body = "".join(f"<tr>{''.join(_cell(v, c) for v, c in zip(row, columns, strict=True))}</tr>" for row in rows)
     more = f", the first {len(rows)} shown" if len(rows) < count else ""
-    state = ", running; <code>.stop()</code> ends it" if running else ""
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table><p>{row_count(count)}{more}{state}</p>"
 
 

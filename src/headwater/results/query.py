@@ -80,10 +80,10 @@ class QueryResult:
         return f"<QueryResult ({names}): {'running' if self.running else 'ended'}>"
 
     def _repr_html_(self) -> str:
-        from headwater.results.html import html_table
+        from headwater.results.html import RUNNING, html_table
 
         rows, count = self.snapshot(_SHOWN_ROWS)
-        return html_table(self.columns, rows[:_SHOWN_ROWS], count, running=self.running)
+        return html_table(self.columns, rows[:_SHOWN_ROWS], count, RUNNING if self.running else "")
 
     def _ipython_display_(self) -> None:
         from headwater.results.notebook import display

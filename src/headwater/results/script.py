@@ -81,7 +81,7 @@ class Results(list[Result]):
             return ""
         if shown.query is not None:
             return shown.query._repr_html_()
-        return html_table(_text_columns(shown.header), shown.rows, len(shown.rows), running=False)
+        return html_table(_text_columns(shown.header), shown.rows, len(shown.rows))
 
     def _ipython_display_(self) -> None:
         from headwater.results.notebook import display

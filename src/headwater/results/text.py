@@ -63,7 +63,8 @@ def width(text: str) -> int:
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    padded = (_padded(cell, w, r) for cell, w, r in zip(cells, widths, right, strict=True))
+    fitted = zip((_cut(cell, w) for cell, w in zip(cells, widths, strict=True)), widths, right, strict=True)
+    padded = ((_blank(c, w) + c) if r else (c + _blank(c, w)) for c, w, r in fitted)
     return " | ".join(padded).rstrip()
 
 
@@ -74,13 +75,16 @@ def _fitting(widths: list[int], room: int | None) -> list[int]:
     return widths
 
 
-def _padded(cell: str, wanted: int, right: bool) -> str:
-    if width(cell) > wanted:
-        while width(cell) > wanted - 1:
-            cell = cell[:-1]
-        cell += "…"
-    blank = " " * (wanted - width(cell))
-    return f"{blank}{cell}" if right else f"{cell}{blank}"
+def _cut(cell: str, wanted: int) -> str:
+    if width(cell) <= wanted:
+        return cell
+    while width(cell) > wanted - 1:
+        cell = cell[:-1]
+    return f"{cell}…"
+
+
+def _blank(cell: str, wanted: int) -> str:
+    return " " * (wanted - width(cell))
 
 
 def change_line(change: Change, columns: Sequence[Column]) -> str:
@@ -89,13 +93,22 @@ def change_line(change: Change, columns: Sequence[Column]) -> str:
     return f"{change.kind}[{', '.join(cells)}]"
 
 
-def csv_lines(columns: Sequence[Column], rows: Iterable[Row], kinds: bool = False) -> Iterator[str]:
-    """With a header. NULL is nothing between the commas, an empty string is quoted. With `kinds`, rows are changes."""
-    yield _csv([*([_OP] if kinds else []), *(c.name for c in columns)])
+def csv_lines(columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[str]:
+    """With a header. NULL is nothing between the commas, an empty string is quoted."""
+    yield _csv([c.name for c in columns])
     for row in rows:
-        kind, values = row if kinds else ("", row)
-        cells = [None if v is None else cell_text(v, c.type) for v, c in zip(values, columns, strict=True)]
-        yield _csv([*([kind] if kinds else []), *cells])
+        yield _csv(_csv_cells(columns, row))
+
+
+def csv_changes(columns: Sequence[Column], changes: Iterable[Change]) -> Iterator[str]:
+    """As `csv_lines`, with the kind of each change in front."""
+    yield _csv([_OP, *(c.name for c in columns)])
+    for change in changes:
+        yield _csv([change.kind, *_csv_cells(columns, change.row)])
+
+
+def _csv_cells(columns: Sequence[Column], row: Row) -> list[str | None]:
+    return [None if v is None else cell_text(v, c.type) for v, c in zip(row, columns, strict=True)]
 
 
 def _csv(cells: Sequence[str | None]) -> str:
@@ -108,11 +121,19 @@ def _csv(cells: Sequence[str | None]) -> str:
     return ",".join("" if cell is None else '""' if cell == "" else _csv([cell]) for cell in cells)
 
 
-def json_lines(columns: Sequence[Column], rows: Iterable[Row], kinds: bool = False) -> Iterator[str]:
+def json_lines(columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[str]:
     for row in rows:
-        kind, values = row if kinds else ("", row)
-        fields = {c.name: json_value(v, c.type) for v, c in zip(values, columns, strict=True)}
-        yield json.dumps({_OP: kind, **fields} if kinds else fields, ensure_ascii=False)
+        yield json.dumps(_json_fields(columns, row), ensure_ascii=False)
+
+
+def json_changes(columns: Sequence[Column], changes: Iterable[Change]) -> Iterator[str]:
+    """As `json_lines`, with the kind of each change in front."""
+    for change in changes:
+        yield json.dumps({_OP: change.kind, **_json_fields(columns, change.row)}, ensure_ascii=False)
+
+
+def _json_fields(columns: Sequence[Column], row: Row) -> dict[str, Any]:
+    return {c.name: json_value(v, c.type) for v, c in zip(row, columns, strict=True)}
 
 
 def json_text(columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[str]:

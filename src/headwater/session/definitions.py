@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import Literal
 
 from headwater.catalog.catalog import Catalog
 from headwater.connectors.result import Channel, ResultConnector
 from headwater.errors import HeadwaterError, SqlError, ValidationError
 from headwater.options.session import SessionOptions, check_job_name, is_declared
-from headwater.plan.batch_mode import check_bounded
+from headwater.plan.batch_mode import check_bounded, check_inserts_only
 from headwater.plan.build import PlanRules
 from headwater.plan.fingerprint import Fingerprint, fingerprint_of
 from headwater.plan.nodes import Write
@@ -31,6 +32,7 @@ from headwater.sql.flink_text import flink_string
 
 __all__ = ["Definitions", "JobPlan", "QueryPlan", "StatementOutcome"]
 
+_Where = Literal["alone", "in a set"]  # an INSERT, and whether it is one of a statement set
 _NO_SAVEPOINT = "WITH SAVEPOINT adds nothing: a job that stops keeps its state in its checkpoint."
 
 
@@ -135,10 +137,10 @@ class Definitions:
             case s.Drop():
                 self.catalog.drop(statement)
             case s.CreateDatabase():
-                self.catalog.databases.create(statement.name, statement.if_not_exists)
+                if not (statement.if_not_exists and statement.name in self.catalog.databases):
+                    self.catalog.databases.create(statement.name)
             case s.DropDatabase():
-                name, if_exists, cascade = statement.name, statement.if_exists, statement.cascade
-                self.catalog.drop_database(name, if_exists=if_exists, cascade=cascade)
+                self.catalog.drop_database(statement)
             case s.CreateFunction():
                 create_function(statement, self.catalog, self.settings["python.files"] or "")
             case s.DropFunction():
@@ -179,20 +181,20 @@ class Definitions:
 
     def _inserts(self, statement: s.Insert | s.StatementSet) -> tuple[JobPlan, ...]:
         if isinstance(statement, s.Insert):
-            return (self._job(statement, in_set=False),)
+            return (self._job(statement, "alone"),)
         jobs = []
         for insert in statement.inserts:
             try:
-                jobs.append(self._job(insert, in_set=True))
+                jobs.append(self._job(insert, "in a set"))
             except ValidationError as error:  # which would be shown at the set, and may be about any of its INSERTs
                 raise insert.error(error.fact, detail=error.detail, hint=error.hint) from error
         return tuple(jobs)
 
-    def _job(self, insert: s.Insert, in_set: bool) -> JobPlan:
+    def _job(self, insert: s.Insert, where: _Where) -> JobPlan:
         plan = self._plan(insert)
         pipeline = self.settings["pipeline.name"]
         target = plan.table.name
-        wanted = f"{pipeline}-{target}" if pipeline and in_set else pipeline or target
+        wanted = f"{pipeline}-{target}" if pipeline and where == "in a set" else pipeline or target
         try:
             check_job_name(wanted)
         except ValueError as error:
@@ -201,7 +203,7 @@ class Definitions:
                 "SET 'pipeline.name' before the INSERT.",
             )
             raise insert.error(fact, detail=str(error), hint=hint) from None
-        name = self._free_name(wanted, insert, in_set)
+        name = self._free_name(wanted, insert, where)
         self.names.add(name)
         return JobPlan(name, insert, plan, self.settings, self.root)
 
@@ -225,6 +227,7 @@ class Definitions:
         plan = plan_insert(insert, self.catalog, self._rules)
         if self.settings["execution.runtime-mode"] == "batch":
             check_bounded(plan)
+            check_inserts_only(plan)
         return plan
 
     def _query(self, statement: s.Query) -> QueryPlan:
@@ -234,17 +237,17 @@ class Definitions:
         sink = ResultConnector()
         found = plan_query(statement, catalog, sink, self._rules)
         if batch:
-            check_bounded(found.plan, changes=True)
+            check_bounded(found.plan)
         return QueryPlan(statement, found, self.settings, sink.channel)
 
-    def _free_name(self, wanted: str, insert: s.Insert, in_set: bool) -> str:
+    def _free_name(self, wanted: str, insert: s.Insert, where: _Where) -> str:
         """Without a directory that outlives the session nothing can be mixed up, and a number is good enough."""
         if wanted not in self.names:
             return wanted
         if not self.root:
             return next(name for i in range(2, len(self.names) + 3) if (name := f"{wanted}-{i}") not in self.names)
         hint = "SET 'pipeline.name' = '…' before each of them, or write one INSERT with UNION ALL."
-        if in_set:
+        if where == "in a set":
             hint = "Write one INSERT with UNION ALL, or SET 'pipeline.name' before an INSERT outside the statement set."
         raise insert.error(
             f"Two INSERTs would be the same job '{wanted}'.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime, timezone
 
+from headwater.catalog.connector import JobStart
 from headwater.control.registry import read_run_file
 from headwater.errors import CheckpointTakenError
 from headwater.plan.fingerprint import Fingerprint, check_compatible
@@ -21,24 +22,24 @@ __all__ = ["check_sources", "check_start"]
 def check_start(job: JobPlan, jobs: Sequence[JobPlan]) -> None:
     """Raises what the job would fail with when it starts, as far as that can be known. `jobs` are all of the script: a
     topic that one of them makes need not be there yet."""
-    new = True
+    start: JobStart = "new"
     if job.root:
         location = join(job.root, job.name)
         if is_locked(job.root, job.name):
             raise _held(job, location)
         genesis = Checkpoint(open_storage(location)).genesis()
         if genesis is not None:
-            new = False
+            start = "continued"
             check_compatible(Fingerprint.from_json(genesis.facts), job.fingerprint, shown(location))
     written = {topic for other in jobs for topic in other.plan.table.connector.topics(other.plan.table)}
     job.plan.table.connector.check_sink(job.plan.table)
-    check_sources(job.plan, written, new=new)
+    check_sources(job.plan, written, start)
 
 
-def check_sources(plan: Node, made: Collection[str] = (), *, new: bool = True) -> None:
+def check_sources(plan: Node, made: Collection[str] = (), start: JobStart = "new") -> None:
     """Raises if what a plan reads is not there. `made` are topics that will be."""
     for table in {id(node.table): node.table for node in walk(plan) if isinstance(node, Scan)}.values():
-        table.connector.check_source(table, new=new, made=made)
+        table.connector.check_source(table, start, made)
 
 
 def _held(job: JobPlan, location: str) -> CheckpointTakenError:

@@ -48,9 +48,10 @@ def plans_shown(plans: Iterable[Node]) -> Shown:
 
 def shown(catalog: Catalog, statement: s.Show | s.Describe) -> Shown:
     if isinstance(statement, s.Describe):
-        return _described(catalog, statement, comments=True)
+        return _described(catalog, statement)
     if statement.kind == "COLUMNS":
-        return _described(catalog, statement, comments=False)
+        described = _described(catalog, statement)  # without the comments, as in Flink
+        return Shown(described.header[:-1], tuple(row[:-1] for row in described.rows))
     if statement.kind in ("CREATE TABLE", "CREATE VIEW"):
         return Shown(("create statement",), ((show_create(_created(catalog, statement)),),))
     header, names = _LISTS[statement.kind]
@@ -66,7 +67,7 @@ def _created(catalog: Catalog, statement: s.Show) -> Table | View:
     return found
 
 
-def _described(catalog: Catalog, statement: s.Show | s.Describe, comments: bool) -> Shown:
+def _described(catalog: Catalog, statement: s.Show | s.Describe) -> Shown:
     found = catalog.get(statement.name, statement.position)
     if isinstance(found, View):
         rows = describe_view({c.name: c.type for c in view_columns(found, catalog)})
@@ -76,7 +77,7 @@ def _described(catalog: Catalog, statement: s.Show | s.Describe, comments: bool)
         names = set(_matching([row.name for row in rows], statement))
         rows = [row for row in rows if row.name in names]
     header = ("name", "type", "null", "key", "extras", "watermark", "comment")
-    return Shown(header if comments else header[:-1], tuple(_cells(row)[: None if comments else -1] for row in rows))
+    return Shown(header, tuple(_cells(row) for row in rows))
 
 
 def _cells(row: DescribeRow) -> tuple[str, ...]:

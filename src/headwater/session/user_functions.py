@@ -47,7 +47,9 @@ def create_function(statement: s.CreateFunction, catalog: Catalog, python_files:
 
 
 def drop_function(statement: s.DropFunction, catalog: Catalog) -> None:
-    catalog.functions.drop(statement.name, _database(statement, catalog), if_exists=statement.if_exists)
+    database = _database(statement, catalog)
+    if not statement.if_exists or catalog.functions.exists(statement.name, database):
+        catalog.functions.drop(statement.name, database)
 
 
 def register_function(name: str, function: Any, catalog: Catalog) -> None:
@@ -55,7 +57,7 @@ def register_function(name: str, function: Any, catalog: Catalog) -> None:
     if not name.isidentifier():
         raise ValidationError(f"'{name}' cannot be the name of a function.", hint="Use letters, digits and '_'.")
     made = declared(function)
-    catalog.functions.create(NamedFunction(name, made, "", root_of(made.target)), SYSTEM, replaced=True)
+    catalog.functions.replace(NamedFunction(name, made, "", root_of(made.target)), SYSTEM)
 
 
 def _database(statement: s.CreateFunction | s.DropFunction, catalog: Catalog) -> str:

@@ -86,7 +86,8 @@ def group_edit(script: Script, group: OptionGroup, parts: Mapping[str, Mapping[s
         start, after = script.written_range(pair.key.start, pair.value.end)
         delimiter, behind = script.written_range(pair.delimiter.start, pair.delimiter.end)
         lead, tail = script.text[end:start], script.text[after:delimiter]
-        edit.add(pair, lead, tail, last=pair is group.pairs[-1])
+        # The space behind the last pair belongs to the closing parenthesis.
+        edit.add(pair, lead, "" if pair is group.pairs[-1] else tail)
         end = behind
     closing = tail if edit.orphaned is None else _closed(edit.orphaned, tail)
     return Edit(begin, delimiter, ",".join(edit.pieces) + closing)
@@ -102,16 +103,16 @@ class _GroupEdit:
     pieces: list[str] = field(default_factory=list)
     orphaned: str | None = None
 
-    def add(self, pair: Pair, lead: str, tail: str, last: bool) -> None:
-        """A pair with the text in front of it and the text up to its comma or parenthesis."""
+    def add(self, pair: Pair, lead: str, tail: str) -> None:
+        """A pair with the text in front of it and the text up to its comma."""
         lead = lead if self.orphaned is None else _joined(self.orphaned, lead)
         written = _written(self.script, pair, self.parts[pair.key.text])
         if written:
             self.pieces += [lead + written[0], *(_blank(lead) + more for more in written[1:])]
-            self.pieces[-1] += "" if last else tail
+            self.pieces[-1] += tail
             self.orphaned = None
         else:
-            self.orphaned = lead + (f"{tail.strip()}{_blank(lead)}" if _comment(tail) and not last else "")
+            self.orphaned = lead + (f"{tail.strip()}{_blank(lead)}" if _comment(tail) else "")
 
 
 def _written(script: Script, pair: Pair, current: Mapping[str, str]) -> list[str]:

@@ -90,7 +90,7 @@ class Script:
 
     def span(self, start: int, end: int) -> Position:
         """The position of `sql[start:end]`; the caret stops at the end of the line."""
-        first, last = self._written(start), self._written(max(start, end - 1), last=True)
+        first, last = self._written(start)[0], self._written(max(start, end - 1))[1]
         first = min(first, len(self.text))
         number = bisect_right(self._lines, first)
         begin = self._lines[number - 1]
@@ -106,20 +106,21 @@ class Script:
 
     def written_range(self, start: int, end: int) -> tuple[int, int]:
         """The part of `text` that became `sql[start:end]`."""
-        return self._written(start), self._written(end - 1, last=True) + 1
+        return self._written(start)[0], self._written(end - 1)[1] + 1
 
     def error(self, fault: SyntaxFault) -> SqlError:
         position = self.span(fault.start, fault.end)
         return SqlError(fault.fact, position=position, script=self.name, detail=fault.detail, hint=fault.hint)
 
-    def _written(self, offset: int, last: bool = False) -> int:
-        """The offset in `text` of an offset in `sql`; inside a replaced variable, that of the variable."""
+    def _written(self, offset: int) -> tuple[int, int]:
+        """The offset in `text` of an offset in `sql`, twice; inside a replaced variable, its first and its last."""
         if not self._sql_starts:
-            return offset
+            return offset, offset
         run = bisect_right(self._sql_starts, offset) - 1
         if not self._replaced[run]:
-            return self._text_starts[run] + offset - self._sql_starts[run]
-        return self._text_starts[run + 1] - 1 if last else self._text_starts[run]
+            plain = self._text_starts[run] + offset - self._sql_starts[run]
+            return plain, plain
+        return self._text_starts[run], self._text_starts[run + 1] - 1
 
     def _with_values(self, variables: Mapping[str, str]) -> str:
         """The text with values for its variables. Fills the runs that map offsets back."""
@@ -127,17 +128,17 @@ class Script:
         starts: list[tuple[int, int, bool]] = []
         done = size = 0
 
-        def run(piece: str, start: int, replaced: bool) -> None:
+        def run(piece: str, start: int, *, replaced: bool) -> None:
             nonlocal size
             starts.append((size, start, replaced))
             out.append(piece)
             size += len(piece)
 
         for found, quote in list(self._variables()):  # all, so that what is not closed is reported first
-            run(self.text[done : found.start()], done, False)
-            run(self._value(found, quote, variables), found.start(), True)
+            run(self.text[done : found.start()], done, replaced=False)
+            run(self._value(found, quote, variables), found.start(), replaced=True)
             done = found.end()
-        run(self.text[done:], done, False)
+        run(self.text[done:], done, replaced=False)
         self._sql_starts = [sql_start for sql_start, _, _ in starts]
         self._text_starts = [*(text_start for _, text_start, _ in starts), len(self.text)]
         self._replaced = [replaced for _, _, replaced in starts]

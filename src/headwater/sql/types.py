@@ -71,7 +71,7 @@ class SqlType:
     fields: tuple[Field, ...] = ()
     nullable: bool = True
 
-    def as_nullable(self, nullable: bool = True) -> SqlType:
+    def as_nullable(self, *, nullable: bool = True) -> SqlType:
         return replace(self, nullable=nullable)
 
     def not_null(self) -> SqlType:

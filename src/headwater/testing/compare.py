@@ -37,7 +37,7 @@ def compare(expected: Sequence[Message], got: Sequence[Message], mode: ExpectMod
     return _mismatch(expected, arrived)
 
 
-def compare_outcome(expected: ReplayOutcome, got: Sequence[Message], repeats: bool) -> Mismatch | None:
+def compare_outcome(expected: ReplayOutcome, got: Sequence[Message], *, repeats: bool) -> Mismatch | None:
     """The whole topic against what it must amount to; with `repeats`, messages without a key may have come again."""
     keyed = {key: message for key, message in _last(got).items() if expected.rows.get(key, message) is not None}
     rows = [message for message in expected.rows.values() if message is not None]

@@ -61,14 +61,11 @@ class WorkerEngine:
             self.kill()
         self._close()
 
-    def kill(self, *, spark_too: bool = True) -> None:
-        """SIGKILL to Python and Spark's JVM; without `spark_too` to Python alone, and the JVM finds out by itself."""
+    def kill(self) -> None:
+        """SIGKILL to Python and Spark's JVM."""
         if self._process is None:
             return
-        if spark_too:
-            os.killpg(self._process.pid, signal.SIGKILL)
-        else:
-            self._process.kill()
+        os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._close()
 

@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import cycle, zip_longest
 
 from headwater.errors import HeadwaterError
@@ -56,7 +56,13 @@ class Replay:
     """`edits` collects what differs if `rewriting`, else the first difference raises."""
 
     def __init__(
-        self, case: Case, mode: ReplayMode, kafka: Callable[[], Kafka], make_engine: MakeEngine, rewriting: bool = False
+        self,
+        case: Case,
+        mode: ReplayMode,
+        kafka: Callable[[], Kafka],
+        make_engine: MakeEngine,
+        *,
+        rewriting: bool = False,
     ) -> None:
         self.edits: list[Edit] = []
         self._case = case
@@ -104,7 +110,8 @@ class Replay:
                 self._produce(step.blocks)
             case Restart():
                 self._catch_up(step.line)
-                self._restart(step.kill, script_follows=isinstance(following, Sql))
+                (self._engine.kill if step.kill else self._engine.stop)()
+                self._start_again([] if isinstance(following, Sql) else self._script)
             case ExpectError():
                 self._expect_error(step)
             case Expect():
@@ -163,17 +170,15 @@ class Replay:
         self._engine.resume()
         if self._replay_mode is ReplayMode.KILLS and self._script:
             self._catch_up(blocks[0].line)
-            self._restart(kill=True, script_follows=False)
-
-    def _restart(self, kill: bool, script_follows: bool) -> None:
-        if kill:
             self._engine.kill()
-        else:
-            self._engine.stop()
+            self._start_again(self._script)
+
+    def _start_again(self, script: Sequence[Sql]) -> None:
+        """A new engine, in which this script is run."""
         self._engine = self._new_engine()
-        script, self._script = self._script, []
+        self._script = []
         self._definitions = Definitions()
-        for sql in () if script_follows else script:
+        for sql in script:
             self._run_sql(sql)
             self._refused = None  # if it was, that was expected the first time
 
@@ -208,7 +213,8 @@ class Replay:
 
     def _expect(self, step: Expect) -> None:
         self._catch_up(step.line)
-        self._verdict(step, compare(step.messages, self._arrived(step.topic, step.mode is ExpectMode.FINAL), step.mode))
+        arrived = self._arrived(step.topic, {} if step.mode is ExpectMode.FINAL else None)
+        self._verdict(step, compare(step.messages, arrived, step.mode))
 
     def _expect_table(self, step: ExpectTable) -> None:
         self._catch_up(step.line)
@@ -221,18 +227,18 @@ class Replay:
 
     def _expect_outcome(self, step: ReplayOutcome) -> None:
         self._catch_up(step.line)
-        mismatch = compare_outcome(step, self._arrived(step.topic, True), repeats=self._replay_mode is ReplayMode.KILLS)
+        mismatch = compare_outcome(step, self._arrived(step.topic, {}), repeats=self._replay_mode is ReplayMode.KILLS)
         if mismatch is not None:
             raise self._failure(step.line, f"Topic '{step.topic}' amounts to something else:\n{difference(mismatch)}")
 
-    def _arrived(self, topic: str, from_start: bool) -> list[Message]:
-        """The messages since the last look, or all of them."""
+    def _arrived(self, topic: str, start: Mapping[int, int] | None = None) -> list[Message]:
+        """The messages from these offsets on ({}: all of them), or since the last look."""
         assert self._kafka is not None, "a block names a topic of the case"
         name = self._names[topic]
         ends = {p: offset for (_, p), offset in self._kafka.ends({name: self._partitions[name]}).items()}
-        start = {} if from_start else self._seen.get(topic, {})
+        since = self._seen.get(topic, {}) if start is None else start
         self._seen[topic] = ends
-        return [self._codec(topic).message(record) for record in self._kafka.read(name, start, ends)]
+        return [self._codec(topic).message(record) for record in self._kafka.read(name, since, ends)]
 
     def _codec(self, topic: str) -> Codec:
         return codec_of(self._names[topic], self._definitions.catalog.tables())
@@ -243,7 +249,7 @@ class Replay:
             raise self._failure(self._script[-1].line, str(self._refused.error))
         self._catch_up(self._case.directives[-1].line if self._case.directives else 1)
         for topic in list(self._seen) if self._replay_mode is ReplayMode.AS_WRITTEN else ():
-            mismatch = compare((), self._arrived(topic, from_start=False), ExpectMode.EXACT)
+            mismatch = compare((), self._arrived(topic), ExpectMode.EXACT)
             if mismatch is not None:
                 text = f"Topic '{topic}' has more messages than were expected:\n{difference(mismatch)}"
                 raise self._failure(len(self._case.text.splitlines()), text)

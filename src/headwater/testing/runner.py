@@ -129,7 +129,7 @@ def run_cases(
     reports: list[Report] = []
     with CaseRunner(bootstrap_servers, isolated=isolated) as runner:
         for path in _files(paths):
-            for result in _results(runner, path, rewrite):
+            for result in _results(runner, path, rewrite=rewrite):
                 reports.append(result)
                 report(result)
     return reports
@@ -139,7 +139,7 @@ def _files(paths: Iterable[Path | str]) -> list[Path]:
     return [file for path in map(Path, paths) for file in (sorted(path.rglob("*.case")) if path.is_dir() else [path])]
 
 
-def _results(runner: CaseRunner, path: Path, rewrite: bool) -> Iterable[Report]:
+def _results(runner: CaseRunner, path: Path, *, rewrite: bool) -> Iterable[Report]:
     try:
         case = read_case(path)
         if rewrite and runner.rewrite(case):

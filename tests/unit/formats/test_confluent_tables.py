@@ -181,7 +181,7 @@ class Shelf:
         if self.away:
             raise RegistryUnavailableError("away")
 
-    def versions(self, subject: str, *, with_retries: bool = True) -> list[int]:
+    def versions(self, subject: str, patience: str = "retries") -> list[int]:
         self._heard("versions")
         return list(self.by_version)
 

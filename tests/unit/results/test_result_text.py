@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from headwater.plan.nodes import Column
-from headwater.results.html import html_table
+from headwater.results.html import RUNNING, html_table
 from headwater.results.query import Change
-from headwater.results.text import change_line, csv_lines, json_lines, json_text, table_lines
+from headwater.results.text import change_line, csv_changes, csv_lines, json_changes, json_lines, json_text, table_lines
 from headwater.results.values import cell_text, json_value, python_values
 from headwater.sql.parser import parse_type
 from headwater.sql.types import BIGINT, STRING
@@ -80,13 +80,13 @@ def test_a_table_is_aligned_and_counts_its_rows() -> None:
 def test_csv_tells_null_from_an_empty_string() -> None:
     rows = [("a,b", 1), (None, None), ("", 2), ('say "x"', 3)]
     assert list(csv_lines([WHO, N], rows)) == ["who,n", '"a,b",1', ",", '"",2', '"say ""x""",3']
-    assert list(csv_lines([WHO, N], [Change("-D", ("a", 1))], kinds=True)) == ["op,who,n", "-D,a,1"]
+    assert list(csv_changes([WHO, N], [Change("-D", ("a", 1))])) == ["op,who,n", "-D,a,1"]
 
 
 def test_json() -> None:
     rows = [("ä", 1), (None, 2)]
     assert list(json_lines([WHO, N], rows)) == ['{"who": "ä", "n": 1}', '{"who": null, "n": 2}']
-    assert list(json_lines([WHO, N], [Change("+U", ("a", 1))], kinds=True)) == ['{"op": "+U", "who": "a", "n": 1}']
+    assert list(json_changes([WHO, N], [Change("+U", ("a", 1))])) == ['{"op": "+U", "who": "a", "n": 1}']
     assert json.loads("\n".join(json_text([WHO, N], rows))) == [{"who": "ä", "n": 1}, {"who": None, "n": 2}]
     assert list(json_text([WHO], [])) == ["[]"]
 
@@ -96,7 +96,7 @@ def test_a_change_is_one_line() -> None:
 
 
 def test_html_is_escaped() -> None:
-    shown = html_table([Column("<b>", STRING), N], [("<script>", 1)], 7, running=True)
+    shown = html_table([Column("<b>", STRING), N], [("<script>", 1)], 7, RUNNING)
     assert "<script>" not in shown
     assert "&lt;script&gt;" in shown
     assert "&lt;b&gt;" in shown

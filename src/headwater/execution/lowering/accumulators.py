@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_type
@@ -12,7 +13,7 @@ from pyspark.sql.types import DataType
 from headwater.changelog.aggregate import ROWS
 from headwater.changelog.exact_sums import weight_name
 from headwater.changelog.exact_sums_sql import DoubleSum
-from headwater.changelog.kinds import ADDED
+from headwater.changelog.kinds import ADDED, KIND
 from headwater.changelog.ordered_values import Collected
 from headwater.changelog.preaggregate import PartialAggregate, PartialKind, double_sum
 from headwater.changelog.results import AggregateResult
@@ -20,7 +21,13 @@ from headwater.changelog.variance import SPREADS, square_sql
 from headwater.plan import nodes as n
 from headwater.sql.typed import AggregateCall
 
-__all__ = ["WEIGHT", "Declared", "Partials", "declared"]
+__all__ = ["WEIGHT", "Declared", "Fed", "Given", "Partials", "declared"]
+
+Given = Literal["rows", "partials"]
+"""What an aggregation gets: rows, or the partial aggregates of a local pre-aggregation."""
+
+Fed = Literal["count", "sum", "min", "max"]
+"""What an accumulator gets of the values of a multiset: how many there are, their sum, the least or the greatest."""
 
 WEIGHT = f"CASE WHEN {ADDED} THEN 1L ELSE -1L END"
 
@@ -41,8 +48,9 @@ class Declared(NamedTuple):
         )
 
 
-def declared(node: n.Aggregate, *, retracting: bool) -> tuple[Partials, list[Declared]]:
-    partials = Partials(retracting)
+def declared(node: n.Aggregate, columns: Collection[str] = ()) -> tuple[Partials, list[Declared]]:
+    """Of an aggregation over rows with these columns: rows with a KIND may be retractions."""
+    partials = Partials(KIND in columns)
     return partials, [partials.add(column.name, call) for column, call in node.called]
 
 
@@ -58,7 +66,7 @@ class Partials:
     doubles: dict[str, DoubleSum] = field(default_factory=dict)  # sums of DOUBLE, by what is summed
     double_parts: dict[str, tuple[PartialAggregate, ...] | None] = field(default_factory=dict)
     multisets: dict[tuple[str, str], str] = field(default_factory=dict)
-    fed: list[tuple[str, str, bool, str]] = field(default_factory=list)  # accumulator, multiset, of values, function
+    fed: list[tuple[str, str, Fed]] = field(default_factory=list)  # accumulator, multiset, what of it
     extremes: list[tuple[str, str, str]] = field(default_factory=list)
     ordered: dict[tuple[str, str, bool], str] = field(default_factory=dict)  # multisets that keep the order of arrival
     collected: list[Collected] = field(default_factory=list)
@@ -92,8 +100,8 @@ class Partials:
         present = f"{call.argument.sql} IS NOT NULL"
         if call.distinct and call.function in {"COUNT", "SUM", "AVG"}:
             multiset = self._multiset(call)
-            count = self._fed(multiset, False, "sum")
-            value = count if call.function == "COUNT" else self._fed(multiset, True, "sum")
+            count = self._fed(multiset, "count")
+            value = count if call.function == "COUNT" else self._fed(multiset, "sum")
             return Declared(name, call, value, count)
         if call.function in {"MIN", "MAX"}:
             return Declared(name, call, self._best(call))
@@ -157,12 +165,12 @@ class Partials:
 
     def _best(self, call: AggregateCall) -> str:
         assert call.argument is not None
-        function = call.function.lower()
+        function: Literal["min", "max"] = "min" if call.function == "MIN" else "max"
         if not self.retracting:
-            how: PartialKind = "min" if function == "min" else "max"
-            return self._column(_when(call, call.argument.sql, otherwise="NULL"), function, call, how)
+            return self._column(_when(call, call.argument.sql, otherwise="NULL"), function, call, function)
+        # The next best value must be known when the best one is retracted: all of them are kept, with their counts.
         multiset = self._multiset(call)
-        accumulator = self._fed(multiset, False, function)
+        accumulator = self._fed(multiset, function)
         if (accumulator, multiset, function) not in self.extremes:
             self.extremes.append((accumulator, multiset, function))
         return accumulator
@@ -187,12 +195,10 @@ class Partials:
             self.columns[f"{name}_weight"] = _when(call, self.weight, f"{call.argument.sql} IS NOT NULL")
         return self.multisets[key]
 
-    def _fed(self, multiset: str, of_values: bool, function: str) -> str:
-        for accumulator, *rest in self.fed:
-            if rest == [multiset, of_values, function]:
-                return accumulator
-        accumulator = f"{multiset}_{'sum' if of_values else function if function != 'sum' else 'count'}"
-        self.fed.append((accumulator, multiset, of_values, function))
+    def _fed(self, multiset: str, what: Fed) -> str:
+        accumulator = f"{multiset}_{what}"
+        if (accumulator, multiset, what) not in self.fed:
+            self.fed.append((accumulator, multiset, what))
         return accumulator
 
 

@@ -24,12 +24,12 @@ from headwater.changelog.accumulate import Accumulator
 from headwater.changelog.aggregate import ROWS, AggregateOperator, Extreme
 from headwater.changelog.conditions import And, ColumnRef, Compare, Condition, IsNull, Literal, Not, Or
 from headwater.changelog.exact_sums_sql import SALT, DoubleSum, partial_columns, partial_keys, partial_sums, salted
-from headwater.changelog.kinds import HASH, KIND
+from headwater.changelog.kinds import HASH
 from headwater.changelog.multiset import Multiset
 from headwater.changelog.ordered_values import ARRIVAL, Collected, OrderedMultiset, order_of
 from headwater.changelog.preaggregate import PreAggregation
 from headwater.connectors.runtime import LocalAggregation
-from headwater.execution.lowering.accumulators import Declared, Partials, declared
+from headwater.execution.lowering.accumulators import Declared, Fed, Given, Partials, declared
 from headwater.execution.lowering.base import Lowering, lowers
 from headwater.plan import nodes as n
 from headwater.sql.spark_text import quote_name
@@ -49,7 +49,9 @@ def _aggregate(lowering: Lowering, node: n.Aggregate) -> DataFrame:
         rows = lowering.scanned(wanted[0], local)
     else:
         rows = lowering.lower(node.input)
-    grouped, operator = prepared(node, rows, lowering.partitions, node.groups, partial_rows=local is not None)
+    grouped, operator = prepared(
+        node, rows, lowering.partitions, node.groups, given="rows" if local is None else "partials"
+    )
     return lowering.keyed(node, grouped, operator)
 
 
@@ -60,17 +62,17 @@ def prepared(
     by: Sequence[str],
     kept: Sequence[str] = (),
     *,
-    partial_rows: bool = False,
+    given: Given = "rows",
 ) -> tuple[DataFrame, AggregateOperator]:
     """The frame partitioned by the groups `by`, with HASH and all partial aggregates; and the operator for it. Where
-    columns are to be `kept`, rows are shuffled as they are. `partial_rows` of a local aggregation have partial
+    columns are to be `kept`, rows are shuffled as they are. The 'partials' of a local aggregation have partial
     aggregates already, and lists of the values that must be remembered."""
-    partials, results = declared(node, retracting=KIND in frame.columns)
+    partials, results = declared(node, frame.columns)
     partials.alone = bool(kept)
     groups = [quote_name(g) for g in by]
-    ones = () if partial_rows else partials.ones()
+    ones = partials.ones() if given == "rows" else ()
     rows = frame
-    if not partial_rows:
+    if given == "rows":
         shuffled = {name: sql for name, sql in partials.columns.items() if name not in ones}
         if partials.row_by_row:
             shuffled |= partials.plain_doubles()
@@ -81,7 +83,7 @@ def prepared(
         items = (f"{sql} AS {name}" for name, sql in shuffled.items())
         rows = frame.selectExpr(*groups, *map(quote_name, kept), *items)
     if not partials.row_by_row:
-        rows = _reduced(rows, groups, partials, partial_rows=partial_rows)
+        rows = _reduced(rows, groups, partials)
     elif groups:
         rows = rows.repartition(partitions, *groups)
     else:
@@ -97,7 +99,7 @@ def local_aggregation(node: n.Aggregate) -> tuple[n.Scan, LocalAggregation] | No
     if found is None:
         return None
     scan, names, filters = found
-    partials, _ = declared(node, retracting=False)
+    partials, _ = declared(node)
     parts = partials.all_parts()
     if not all(part is not None and (not part.column or part.column in names) for part in parts):
         return None
@@ -173,7 +175,7 @@ def _of_one_row(local: PreAggregation) -> dict[str, str]:
     return found
 
 
-def _reduced(rows: DataFrame, groups: list[str], partials: Partials, *, partial_rows: bool) -> DataFrame:
+def _reduced(rows: DataFrame, groups: list[str], partials: Partials) -> DataFrame:
     """One row per group and task, by Spark's own hash aggregation. A sum of DECIMAL(38,s) stays DECIMAL(38,s)."""
     totals = [F.expr(f"{function}({name})").alias(name) for name, function in partials.functions.items()]
     weight = ROWS if partials.retracting else "1L"  # of a single row, the number of rows is its weight
@@ -183,7 +185,8 @@ def _reduced(rows: DataFrame, groups: list[str], partials: Partials, *, partial_
         # An aggregate over no rows at all would still give one row.
         return frame.where(f"{ROWS} IS NOT NULL") if not groups else frame
     names, kept = [double.name for double in doubles], list(partials.functions)
-    if partial_rows:
+    # Rows of a local aggregation bring their partial sums along, instead of the value of a row.
+    if doubles[0].value not in rows.columns:
         projections = salted(names, groups, [*kept, *names, *partial_columns(names)])
     else:
         projections = partial_sums(doubles, groups, kept)
@@ -259,11 +262,11 @@ def _collected_accumulators(schema: pa.Schema, collected: Collected) -> list[Acc
     return [Accumulator(name, value, "collected", multiset), order]
 
 
-def _fed_accumulator(schema: pa.Schema, name: str, multiset: str, of_values: bool, function: str) -> Accumulator:
+def _fed_accumulator(schema: pa.Schema, name: str, multiset: str, what: Fed) -> Accumulator:
     value = _one_value(schema.field(f"{multiset}_value")).type
-    if function != "sum":
-        return Accumulator(name, value, function, multiset)
-    if not of_values:
+    if what in ("min", "max"):
+        return Accumulator(name, value, what, multiset)
+    if what == "count":
         return Accumulator(name, pa.int64(), "sum", multiset)
     if pa.types.is_decimal(value):
         total = pa.decimal128(38, value.scale)

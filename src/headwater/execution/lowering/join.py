@@ -26,8 +26,10 @@ def _join(lowering: Lowering, node: n.Join) -> DataFrame:
     dropped = hidden.get(node.kind, ("right",) if node.kind in ("anti", "mark") else ())
     own = (OWN_WATERMARK,) if node.closes is not None else ()
     frames = [
-        prepared_side(lowering, node.left, node.left_keys, own, drop_nulls="left" in dropped),
-        prepared_side(lowering, node.right, node.right_keys, own, drop_nulls="right" in dropped),
+        prepared_side(lowering, node.left, node.left_keys, own, not_null=node.left_keys if "left" in dropped else ()),
+        prepared_side(
+            lowering, node.right, node.right_keys, own, not_null=node.right_keys if "right" in dropped else ()
+        ),
     ]
     left, right = (
         JoinInput(pick(to_arrow_schema(frame.schema), side.names), keys)
@@ -52,12 +54,15 @@ def _at_window_end(lowering: Lowering, node: n.Join, frames: list[DataFrame], jo
     return AtWindowEnd(join, tuple(windows), lowering.time_zone if node.closes.local else "")
 
 
-def prepared_side(lowering: Lowering, side: n.Node, keys: n.Key, hidden: n.Key = (), *, drop_nulls: bool) -> DataFrame:
-    """The rows of one side. Where only rows with a match are shown, those with NULL in a key need not be kept."""
+def prepared_side(
+    lowering: Lowering, side: n.Node, keys: n.Key, hidden: n.Key = (), *, not_null: n.Key = ()
+) -> DataFrame:
+    """The rows of one side. Where only rows with a match are shown, those with NULL in a key need not be kept: such
+    keys are `not_null`."""
     frame = lowering.lower(side).drop(*ORDERED_BY)
     quoted = [quote_name(key) for key in keys]
-    if drop_nulls and quoted:
-        frame = frame.where(" AND ".join(f"{key} IS NOT NULL" for key in quoted))
+    if not_null:
+        frame = frame.where(" AND ".join(f"{quote_name(key)} IS NOT NULL" for key in not_null))
     hashed = [quote_name(f.name) for f in frame.schema.fields if f.name in side.names and not has_map(f.dataType)]
     kept = [quote_name(name) for name in (*side.names, KIND, *hidden) if name in frame.columns]
     return frame.selectExpr(*kept, f"{hash_sql(quoted, ', '.join(hashed) or '0')} AS {HASH}")

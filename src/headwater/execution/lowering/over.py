@@ -41,7 +41,7 @@ def _over(lowering: Lowering, node: n.Over) -> DataFrame:
 
 
 def _prepared(lowering: Lowering, node: n.OverTime | n.Over) -> tuple[DataFrame, pa.Schema]:
-    frame = prepared_side(lowering, node.input, node.partition, drop_nulls=False)
+    frame = prepared_side(lowering, node.input, node.partition)
     return frame, pick(to_arrow_schema(frame.schema), node.input.names)
 
 

@@ -26,8 +26,8 @@ _DROPPED = {"inner": ("left", "right"), "left": ("right",), "right": ("left",)}
 def _interval_join(lowering: Lowering, node: n.IntervalJoin) -> DataFrame:
     dropped = _DROPPED.get(node.kind, ())
     frames = [
-        prepared_side(lowering, node.left, node.left_keys, drop_nulls="left" in dropped),
-        prepared_side(lowering, node.right, node.right_keys, drop_nulls="right" in dropped),
+        prepared_side(lowering, node.left, node.left_keys, not_null=node.left_keys if "left" in dropped else ()),
+        prepared_side(lowering, node.right, node.right_keys, not_null=node.right_keys if "right" in dropped else ()),
     ]
     left, right = _inputs(node, frames)
     times = (node.left_time, node.right_time, node.low, node.high)
@@ -55,7 +55,7 @@ def _lookup_join(lowering: Lowering, node: n.LookupJoin) -> DataFrame:
 
 def _left_and_versions(lowering: Lowering, node: n.TemporalJoin | n.LookupJoin) -> list[DataFrame]:
     """Of the right every version, with what says in which order they came."""
-    rows = prepared_side(lowering, node.left, node.left_keys, drop_nulls=node.kind == "inner")
+    rows = prepared_side(lowering, node.left, node.left_keys, not_null=node.left_keys if node.kind == "inner" else ())
     versions = lowering.lower(node.right)
     keys = [quote_name(key) for key in node.right_keys]
     kept = [name for name in (*node.right.names, KIND, *ORDERED_BY) if name in versions.columns]

@@ -44,10 +44,10 @@ class AvroFormat:
 
     def validate(self, fields: Sequence[FormatField], options: Mapping[str, Any]) -> list[str]:
         problems = [NOT_YET["codec"]] if options["codec"] is not None else []
-        return problems + AvroSchema(bool(options["timestamp_mapping.legacy"])).problems(fields)
+        return problems + AvroSchema(legacy=bool(options["timestamp_mapping.legacy"])).problems(fields)
 
     def decoder(self, request: DecodeRequest) -> Decoder:
-        schema = AvroSchema(bool(request.options["timestamp_mapping.legacy"]))
+        schema = AvroSchema(legacy=bool(request.options["timestamp_mapping.legacy"]))
         wanted = request.wanted_fields
         if request.options["encoding"] == "json":
             return avro_json_decoder(request.payload, request.alias, wanted)
@@ -67,7 +67,7 @@ class AvroFormat:
     def encoder(self, fields: Sequence[FormatField], columns: Sequence[str], options: Mapping[str, Any]) -> str:
         if options["encoding"] == "json":
             return avro_json_encoder(fields, columns)
-        schema = AvroSchema(bool(options["timestamp_mapping.legacy"]))
+        schema = AvroSchema(legacy=bool(options["timestamp_mapping.legacy"]))
         pairs = ", ".join(f"{string_literal(f.name)}, {column}" for f, column in zip(fields, columns, strict=True))
         return f"to_avro(named_struct({pairs}), {string_literal(dumps(schema.record(fields)))})"
 

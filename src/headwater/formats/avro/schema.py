@@ -48,7 +48,7 @@ def branch_name(kind: SqlType, record: str) -> str:
 class AvroSchema:
     PRECISION = 3  # of timestamps
 
-    def __init__(self, legacy: bool) -> None:
+    def __init__(self, *, legacy: bool) -> None:
         self._legacy = legacy
 
     def record(self, fields: Sequence[FormatField]) -> dict[str, Any]:

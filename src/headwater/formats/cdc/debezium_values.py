@@ -40,21 +40,22 @@ TIME_OPTIONS: tuple[Option, ...] = (
 
 
 def debezium_scalars(options: Mapping[str, Any]) -> tuple[Scalars, Scalars]:
-    mode, precise = options["time.precision.mode"], options["decimal.handling.mode"] == "precise"
-    return _Values(mode, precise, _PLAIN), _Values(mode, precise, frozenset())
+    times, decimals = options["time.precision.mode"], options["decimal.handling.mode"]
+    return _Values(times, decimals, _PLAIN), _Values(times, decimals, frozenset())
 
 
 class _Values(Scalars):
     """Values of the types `read` are read as they are, all others as text."""
 
-    def __init__(self, times: str, precise: bool, read: frozenset[str]) -> None:
+    def __init__(self, times: str, decimals: str, read: frozenset[str]) -> None:
         super().__init__(lambda kind: kind.spark() if kind.name in read else "STRING", self._read)
         self._times = times
-        self._precise = precise
+        self._decimals = decimals
+        self._precise = decimals == "precise"
 
     def in_columns(self) -> Scalars:
         decimal = frozenset() if self._precise else frozenset({"DECIMAL"})
-        return _Values(self._times, self._precise, _PLAIN | CONVERTED | decimal)
+        return _Values(self._times, self._decimals, _PLAIN | CONVERTED | decimal)
 
     def unit(self, kind: SqlType) -> str | None:
         return "day" if kind.name == "DATE" else self._unit(kind)

@@ -13,7 +13,7 @@ import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote, urlsplit
 
 from headwater.errors import RegistryRefusedError, RegistryUnavailableError
@@ -21,6 +21,8 @@ from headwater.formats.confluent.options import Settings
 from headwater.key_stores import tls_context
 
 __all__ = ["Answer", "Client", "Stored"]
+
+Patience = Literal["retries", "once"]
 
 _PAUSES = (0.2, 0.6, None)  # between attempts of one request
 _SHORTLY = 2.0
@@ -75,9 +77,9 @@ class Client:
         answer = self._ask("GET", f"/schemas/ids/{schema_id}")
         return None if answer is None else _stored(answer.body, schema_id)
 
-    def versions(self, subject: str, *, with_retries: bool = True) -> list[int]:
+    def versions(self, subject: str, patience: Patience = "retries") -> list[int]:
         """None of them if there is no such subject."""
-        answer = self._ask("GET", f"/subjects/{_quoted(subject)}/versions", with_retries=with_retries)
+        answer = self._ask("GET", f"/subjects/{_quoted(subject)}/versions", patience=patience)
         return [] if answer is None else [int(version) for version in answer.body]
 
     def version(self, subject: str, version: int) -> Stored | None:
@@ -95,14 +97,15 @@ class Client:
             raise self._refused(Answer(404, "There is no such subject."), f"register a schema under '{subject}'")
         return int(answer.body["id"])
 
-    def _ask(self, method: str, path: str, body: Any = None, *, with_retries: bool = True) -> Answer | None:
-        """None if there is no such thing. Raises a RegistryUnavailableError or RegistryRefusedError. Without retries,
-        it is asked once and for a short time."""
-        for pause in _PAUSES if with_retries else _PAUSES[-1:]:
+    def _ask(self, method: str, path: str, body: Any = None, patience: Patience = "retries") -> Answer | None:
+        """None if there is no such thing. Raises a RegistryUnavailableError or RegistryRefusedError. With
+        the patience 'once', it is asked once and for a short time."""
+        seconds = self._settings.seconds if patience == "retries" else min(self._settings.seconds, _SHORTLY)
+        for pause in _PAUSES if patience == "retries" else _PAUSES[-1:]:
             failure = None
             for url in self._settings.urls:
                 try:
-                    answer = self._request(url, _Request(method, path, body, self._seconds(with_retries)))
+                    answer = self._request(url, _Request(method, path, body, seconds))
                 except ssl.SSLError as error:
                     raise self._tls_failed(url, error) from None
                 except (OSError, http.client.HTTPException) as error:
@@ -120,9 +123,6 @@ class Client:
             time.sleep(pause)
         assert failure is not None
         raise failure
-
-    def _seconds(self, with_retries: bool) -> float:
-        return self._settings.seconds if with_retries else min(self._settings.seconds, _SHORTLY)
 
     def _request(self, url: str, request: _Request) -> Answer:
         connection, target = self._connection(url, request.seconds)

@@ -125,7 +125,9 @@ class RegisteredAvro(RegisteredFormat):
 
     def _header(self, fields: Sequence[FormatField], options: Mapping[str, Any]) -> bytes:
         schema, subject = self._written(fields, options), self._subject_written(fields, options)
-        found = self._schemas(options).registered(subject, schema, register=registers(options))
+        schemas = self._schemas(options)
+        ask = schemas.registered if registers(options) else schemas.looked_up
+        found = ask(subject, schema)
         if found is None:
             raise ValidationError(
                 f"The schema to write is not registered under the subject '{subject}'.",

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
 from headwater.formats.confluent.types import NOTHING, AvroField, AvroType, Emitter, unwrapped
 from headwater.formats.strings import EPOCH, decimal_of_scale
@@ -281,7 +281,7 @@ def _timestamp(writer: AvroType, kind: SqlType) -> FieldReading | None:
     """A number without any meaning counts milliseconds, as in Flink."""
     local = kind.name == "TIMESTAMP"
     if writer.kind == "string" and writer.meaning == _ZONED:
-        return _zoned(local)
+        return _zoned("local" if local else "instant")
     if writer.kind != "long":
         return None
     prefix = "local-timestamp" if local else "timestamp"
@@ -296,9 +296,9 @@ def _timestamp(writer: AvroType, kind: SqlType) -> FieldReading | None:
     return None
 
 
-def _zoned(local: bool) -> FieldReading:
+def _zoned(kind: Literal["local", "instant"]) -> FieldReading:
     instant = "TRY_CAST({} AS TIMESTAMP)"
-    made = f"timestampadd(MICROSECOND, unix_micros({instant}), {EPOCH})" if local else instant
+    made = f"timestampadd(MICROSECOND, unix_micros({instant}), {EPOCH})" if kind == "local" else instant
     offset = "([Zz]|[+-][0-9]{2}:?[0-9]{2})\\u0024"  # without one it would depend on the session's time zone
     wrong = f"({{0}} NOT RLIKE '{offset.replace('{2}', '{{2}}')}' OR {instant.replace('{}', '{0}')} IS NULL)"
     return FieldReading("string", made.format, wrong.format)

@@ -117,29 +117,29 @@ def _exactly(source: BytesIO, length: int) -> bytes:
 def _write(out: BytesIO, kind: AvroType, value: Any) -> None:
     match kind.kind:
         case "null":
-            _check(value is None, kind, value)
+            _check(kind, value, fits=value is None)
         case "union":
             _write_union(out, kind, value)
         case "record":
             _write_record(out, kind, value)
         case "array":
-            _check(isinstance(value, list), kind, value)
+            _check(kind, value, fits=isinstance(value, list))
             _write_items(out, value, lambda item: _write(out, kind.inner[0], item))
         case "map":
-            _check(isinstance(value, Mapping), kind, value)
+            _check(kind, value, fits=isinstance(value, Mapping))
             _write_items(out, list(value.items()), lambda item: _write_entry(out, kind, item))
         case "enum":
-            _check(value in kind.symbols, kind, value)
+            _check(kind, value, fits=value in kind.symbols)
             _write_long(out, kind.symbols.index(value))
         case "int" | "long":
             low = -(1 << (_BITS[kind.kind] - 1))
-            _check(type(value) is int and low <= value < -low, kind, value)
+            _check(kind, value, fits=type(value) is int and low <= value < -low)
             _write_long(out, value)
         case "float" | "double":
-            _check(isinstance(value, int | float) and not isinstance(value, bool), kind, value)
+            _check(kind, value, fits=isinstance(value, int | float) and not isinstance(value, bool))
             out.write(struct.pack(_FLOATS[kind.kind], value))
         case "boolean":
-            _check(isinstance(value, bool), kind, value)
+            _check(kind, value, fits=isinstance(value, bool))
             out.write(b"\1" if value else b"\0")
         case _:
             _write_bytes(out, kind, value)
@@ -147,7 +147,7 @@ def _write(out: BytesIO, kind: AvroType, value: Any) -> None:
 
 def _write_record(out: BytesIO, kind: AvroType, value: Any) -> None:
     """A field that is not in the value is null."""
-    _check(isinstance(value, Mapping), kind, value)
+    _check(kind, value, fits=isinstance(value, Mapping))
     unknown = set(value) - {field.name for field in kind.fields}
     if unknown:
         fields = ", ".join(f.name for f in kind.fields)
@@ -186,12 +186,12 @@ def _write_entry(out: BytesIO, kind: AvroType, entry: tuple[str, Any]) -> None:
 def _write_bytes(out: BytesIO, kind: AvroType, value: Any) -> None:
     """Of strings, bytes and fixed values."""
     if kind.kind == "string":
-        _check(isinstance(value, str), kind, value)
+        _check(kind, value, fits=isinstance(value, str))
         return _write_sized(out, value.encode())
     data = _decimal_bytes(kind, value) if kind.meaning == "decimal" else _base64(kind, value)
     if kind.kind == "bytes":
         return _write_sized(out, data)
-    _check(len(data) == kind.size, kind, value)
+    _check(kind, value, fits=len(data) == kind.size)
     out.write(data)
     return None
 
@@ -203,15 +203,15 @@ def _decimal_bytes(kind: AvroType, value: Any) -> bytes:
             scaled = Decimal(str(value)).scaleb(kind.scale)
         except InvalidOperation:
             scaled = Decimal("NaN")
-        _check(scaled.is_finite() and scaled == scaled.to_integral_value(), kind, value)
+        _check(kind, value, fits=scaled.is_finite() and scaled == scaled.to_integral_value())
         unscaled = int(scaled)
-    _check(len(str(abs(unscaled))) <= kind.precision, kind, value)
+    _check(kind, value, fits=len(str(abs(unscaled))) <= kind.precision)
     length = kind.size if kind.kind == "fixed" else unscaled.bit_length() // 8 + 1
     return unscaled.to_bytes(length, "big", signed=True)
 
 
 def _base64(kind: AvroType, value: Any) -> bytes:
-    _check(isinstance(value, str), kind, value)
+    _check(kind, value, fits=isinstance(value, str))
     return base64.b64decode(value, validate=True)
 
 
@@ -228,6 +228,6 @@ def _write_sized(out: BytesIO, data: bytes) -> None:
     out.write(data)
 
 
-def _check(fits: bool, kind: AvroType, value: Any) -> None:
+def _check(kind: AvroType, value: Any, *, fits: bool) -> None:
     if not fits:
         raise ValueError(f"{value!r} is no value of {kind}.")

@@ -72,7 +72,7 @@ class Schemas:
                 return
             first, seen = not state.ids, frozenset(state.versions)
         try:
-            versions = self._client.versions(subject, with_retries=first)
+            versions = self._client.versions(subject, "retries" if first else "once")
             new = [version for version in sorted(versions, reverse=True) if version not in seen]
             stored = [self._client.version(subject, version) for version in new[:NEWEST]]
             for one in stored:
@@ -102,14 +102,20 @@ class Schemas:
             state = self._of(reader)
             state.ids = dict.fromkeys((*(i for i in state.ids if i in self._known), *ids))
 
-    def registered(self, subject: str, schema: str, *, register: bool) -> int | None:
-        """The id of a schema; None if it is not there and must not be registered."""
-        found: int | None = self._written.get((subject, schema))
-        if found is None:
-            found = self._client.register(subject, schema) if register else self._client.look_up(subject, schema)
-        if found is not None:
+    def registered(self, subject: str, schema: str) -> int:
+        """The id of a schema, which is registered if it is not there."""
+        if (subject, schema) not in self._written:
+            self._written[subject, schema] = self._client.register(subject, schema)
+        return self._written[subject, schema]
+
+    def looked_up(self, subject: str, schema: str) -> int | None:
+        """The id of a schema; None if it is not there."""
+        if (subject, schema) not in self._written:
+            found = self._client.look_up(subject, schema)
+            if found is None:  # not remembered: somebody may register it at any time
+                return None
             self._written[subject, schema] = found
-        return found
+        return self._written[subject, schema]
 
     def _of(self, reader: ReaderKey) -> _Reader:
         return self._readers.setdefault(reader, _Reader())

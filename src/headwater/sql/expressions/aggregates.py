@@ -57,7 +57,9 @@ def _compile(compiler: Compiler, call: exp.Expr, nulls: Nulls) -> AggregateCall:
     if nulls:
         raise compiler.error(call, f"{function} with {nulls} NULLS is not supported")
     argument, distinct = _argument(compiler, call, function)
-    sql_type = compiler.attempt(call, lambda: _result(function, argument, distinct))
+    if function == "COUNT" and distinct and argument is not None and has_map(argument.type):
+        raise compiler.error(call, f"COUNT(DISTINCT …) cannot compare values of type {argument.type.as_nullable()}")
+    sql_type = compiler.attempt(call, lambda: _result(function, argument))
     inside = "*" if argument is None else ("DISTINCT " if distinct else "") + argument.text
     return AggregateCall(function, argument, distinct, None, sql_type, f"{function}({inside})")
 
@@ -97,10 +99,8 @@ def _argument(compiler: Compiler, call: exp.Expr, function: str) -> tuple[Expr |
     return value, distinct
 
 
-def _result(function: str, argument: Expr | None, distinct: bool) -> SqlType:
+def _result(function: str, argument: Expr | None) -> SqlType:
     if function == "COUNT":
-        if distinct and argument is not None and has_map(argument.type):
-            raise Refused(f"COUNT(DISTINCT …) cannot compare values of type {argument.type.as_nullable()}")
         return BIGINT.not_null()
     assert argument is not None
     kind = argument.type.as_nullable()

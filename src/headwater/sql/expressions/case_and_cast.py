@@ -28,7 +28,7 @@ def _case(compiler: Compiler, node: exp.Case) -> Expr:
     if kind is None or kind.name == "NULL":
         kinds = ", ".join(dict.fromkeys(str(result.type.as_nullable()) for result in results))
         raise Refused(f"The results of CASE have no common type: {kinds}", hint="CAST them to one type.")
-    kind = kind.as_nullable(kind.nullable or default is None)
+    kind = kind.as_nullable(nullable=kind.nullable or default is None)
     values = [convert(result, kind).sql for result in results]
     otherwise = f" ELSE {values.pop()}" if default is not None else ""
     operand = node.args.get("this")
@@ -40,7 +40,7 @@ def _case(compiler: Compiler, node: exp.Case) -> Expr:
         return f"CASE {whens}{otherwise} END"
 
     sql = evaluated_once(parts, body)
-    return combine([*parts, *results], sql, kind, _case_text(parts, results, bool(operand), default is not None))
+    return combine([*parts, *results], sql, kind, _case_text(node, parts, results))
 
 
 def _conditions(compiler: Compiler, operand: exp.Expr | None, branches: Sequence[exp.If]) -> list[Expr]:
@@ -54,7 +54,8 @@ def _conditions(compiler: Compiler, operand: exp.Expr | None, branches: Sequence
     return [value, *others]
 
 
-def _case_text(parts: Sequence[Expr], results: Sequence[Expr], simple: bool, has_default: bool) -> str:
+def _case_text(node: exp.Case, parts: Sequence[Expr], results: Sequence[Expr]) -> str:
+    simple, has_default = node.args.get("this") is not None, node.args.get("default") is not None
     tests = parts[1:] if simple else parts
     whens = "".join(f" WHEN {a.text} THEN {b.text}" for a, b in zip(tests, results, strict=False))
     head = f"CASE {parts[0].text}" if simple else "CASE"
@@ -71,7 +72,7 @@ def _cast(compiler: Compiler, node: exp.Cast) -> Expr:
 
 
 def _try_cast(compiler: Compiler, node: exp.TryCast) -> Expr:
-    return cast(compiler.compile(node.this), to_type(node.args["to"]), or_null=True)
+    return cast(compiler.compile(node.this), to_type(node.args["to"]), "TRY_CAST")
 
 
 CASE_AND_CAST: Rules = {exp.Case: _case, exp.Cast: _cast, exp.TryCast: _try_cast}

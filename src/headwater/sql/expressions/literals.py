@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from sqlglot import exp
 
@@ -35,13 +36,12 @@ def _literal(_: Compiler, node: exp.Literal) -> Expr:
     return number(str(node.this))
 
 
-def number(text: str, *, negative: bool = False) -> Expr:
+def number(text: str, sign: Literal["", "-"] = "") -> Expr:
     """A number as written; its sign belongs to it, so that -2147483648 is an INT."""
-    sign = "-" if negative else ""
     if "e" in text.lower():
         if abs(float(text)) == float("inf"):
             raise Refused(f"The number {text} is out of range")
-        return constant(_enclosed(f"{sign}{text}D", negative), t.DOUBLE, sign + text)
+        return constant(_enclosed(f"{sign}{text}D"), t.DOUBLE, sign + text)
     digits = text.rstrip(".")
     if "." in digits:
         return _decimal(digits, sign)
@@ -51,12 +51,13 @@ def number(text: str, *, negative: bool = False) -> Expr:
             f"The number {sign}{text} is out of range", hint="A BIGINT has 19 digits; write 1.0 for a DECIMAL."
         )
     if -(2**31) <= value < 2**31:
-        return constant(_enclosed(str(value), negative), t.INT, str(value), value)
-    return constant(_enclosed(f"{value}L", negative), t.BIGINT, str(value), value)
+        return constant(_enclosed(str(value)), t.INT, str(value), value)
+    return constant(_enclosed(f"{value}L"), t.BIGINT, str(value), value)
 
 
-def _enclosed(sql: str, negative: bool) -> str:
-    return f"({sql})" if negative else sql
+def _enclosed(sql: str) -> str:
+    """A negative number in parentheses: behind a minus it would begin a comment."""
+    return f"({sql})" if sql.startswith("-") else sql
 
 
 def _decimal(text: str, sign: str) -> Expr:

@@ -94,7 +94,7 @@ def field_of(value: Expr, name: str) -> Expr:
         raise Refused(f"'{value.text}' is {value.type.as_nullable()} and has no field '{name}'")
     for field in value.type.fields:
         if field.name == name:
-            sql_type = field.type.as_nullable(field.type.nullable or value.type.nullable)
+            sql_type = field.type.as_nullable(nullable=field.type.nullable or value.type.nullable)
             return combine([value], f"({value.sql}).{quote_name(name)}", sql_type, f"{value.text}.{name}")
     names = [field.name for field in value.type.fields]
     close = get_close_matches(name, names, n=1)

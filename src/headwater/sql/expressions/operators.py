@@ -90,12 +90,14 @@ def _with_interval(sign: str, left: Expr, right: Expr) -> Expr:
         left, right = right, left
     if is_temporal(left.type) and is_interval(right.type) and sign in "+-":
         sql = evaluated_once([left, right], lambda parts: _moved(sign, parts[0], parts[1]))
-        return combine([left, right], sql, left.type.as_nullable(nullable), text)
+        return combine([left, right], sql, left.type.as_nullable(nullable=nullable), text)
     if left.type.name == right.type.name and sign in "+-":
-        return combine([left, right], f"({left.sql} {sign} {right.sql})", left.type.as_nullable(nullable), text)
+        return combine(
+            [left, right], f"({left.sql} {sign} {right.sql})", left.type.as_nullable(nullable=nullable), text
+        )
     if sign == "*" and (left.type.is_integer or right.type.is_integer):
         interval = left.type if is_interval(left.type) else right.type
-        return combine([left, right], f"({left.sql} * {right.sql})", interval.as_nullable(nullable), text)
+        return combine([left, right], f"({left.sql} * {right.sql})", interval.as_nullable(nullable=nullable), text)
     raise Refused(f"There is no {left.type.as_nullable()} {sign} {right.type.as_nullable()}")
 
 
@@ -123,7 +125,7 @@ def _micros(interval: Expr) -> str:
 
 def _negative(compiler: Compiler, node: exp.Neg) -> Expr:
     if isinstance(node.this, exp.Literal) and not node.this.is_string:
-        return number(str(node.this.this), negative=True)
+        return number(str(node.this.this), "-")
     value = compiler.compile(node.this)
     if not value.type.is_numeric and not is_interval(value.type):
         raise Refused(f"There is no minus of {value.type.as_nullable()}")
@@ -143,7 +145,7 @@ def _concatenate(compiler: Compiler, node: exp.DPipe) -> Expr:
             hint = f"Write CAST({part.text} AS STRING)."
             raise compiler.error(part_node, f"|| joins strings, not {part.type.as_nullable()}", hint=hint)
     values = [convert(part, STRING) for part in parts]
-    sql_type = STRING.as_nullable(any(value.type.nullable for value in values))
+    sql_type = STRING.as_nullable(nullable=any(value.type.nullable for value in values))
     sql = f"concat({', '.join(value.sql for value in values)})"
     return combine(parts, sql, sql_type, f"({' || '.join(part.text for part in parts)})")
 

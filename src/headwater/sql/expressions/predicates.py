@@ -45,7 +45,7 @@ def _connect(compiler: Compiler, node: exp.Connector) -> Expr:
     word = "AND" if isinstance(node, exp.And) else "OR"
     parts = [compiler.condition(part, f"Each side of {word}") for part in node.flatten()]
     sql = f"({f' {word} '.join(part.sql for part in parts)})"
-    sql_type = BOOLEAN.as_nullable(any(part.type.nullable for part in parts))
+    sql_type = BOOLEAN.as_nullable(nullable=any(part.type.nullable for part in parts))
     whole = _logic(word, parts, combine(parts, sql, sql_type, f"({f' {word} '.join(part.text for part in parts)})"))
     return replace(whole, conjuncts=tuple(parts)) if word == "AND" else whole
 
@@ -94,7 +94,7 @@ def _in(compiler: Compiler, node: exp.In) -> Expr:
     first, *others = [convert(value, kind) for value in values]
     sql = f"({first.sql} IN ({', '.join(other.sql for other in others)}))"
     text = f"{values[0].text} IN ({', '.join(value.text for value in values[1:])})"
-    return combine(values, sql, BOOLEAN.as_nullable(any(v.type.nullable for v in values)), text)
+    return combine(values, sql, BOOLEAN.as_nullable(nullable=any(v.type.nullable for v in values)), text)
 
 
 def _between(compiler: Compiler, node: exp.Between) -> Expr:
@@ -111,7 +111,7 @@ def _between(compiler: Compiler, node: exp.Between) -> Expr:
     nullable = any(part.type.nullable for part in parts)
     word = "BETWEEN SYMMETRIC" if symmetric else "BETWEEN"
     text = f"{parts[0].text} {word} {parts[1].text} AND {parts[2].text}"
-    return combine(parts, evaluated_once(parts, body), BOOLEAN.as_nullable(nullable), text)
+    return combine(parts, evaluated_once(parts, body), BOOLEAN.as_nullable(nullable=nullable), text)
 
 
 def _like(compiler: Compiler, node: exp.Like | exp.SimilarTo, escape: str = "") -> Expr:
@@ -127,7 +127,7 @@ def _like(compiler: Compiler, node: exp.Like | exp.SimilarTo, escape: str = "") 
     sql = f"({value.sql} {rule(pattern, escape)})"
     shown = f" ESCAPE '{escape}'" if escape else ""
     nullable = value.type.nullable or pattern.type.nullable
-    return combine(parts, sql, BOOLEAN.as_nullable(nullable), f"{parts[0].text} {word} {parts[1].text}{shown}")
+    return combine(parts, sql, BOOLEAN.as_nullable(nullable=nullable), f"{parts[0].text} {word} {parts[1].text}{shown}")
 
 
 def _like_sql(pattern: Expr, escape: str) -> str:

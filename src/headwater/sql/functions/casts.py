@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from headwater.sql.functions.cast_to_string import string_of
 from headwater.sql.functions.spark_sql import Refused, combine, evaluated_once, lambda_name
@@ -44,29 +45,29 @@ class _Job:
         return _converted(_Job(sql, source, target, self.word, self.depth + 1))
 
 
-def cast(value: Expr, target: SqlType, *, or_null: bool = False) -> Expr:
-    """`CAST(value AS target)` as a user may write it; with `or_null` TRY_CAST. Refuses what Flink refuses."""
-    name = "TRY_CAST" if or_null else "CAST"
-    target = target.as_nullable(value.type.nullable or or_null or may_overflow(value.type, target))
+def cast(value: Expr, target: SqlType, name: Literal["CAST", "TRY_CAST"] = "CAST") -> Expr:
+    """`CAST(value AS target)` or TRY_CAST, as a user may write it. Refuses what Flink refuses."""
+    target = target.as_nullable(nullable=value.type.nullable or name == "TRY_CAST" or may_overflow(value.type, target))
     sql = _sql(value, target, name)
     result = combine([value], sql, target, f"{name}({value.text} AS {target.as_nullable()})")
-    same = sql == value.sql
-    return replace(result, column=value.column if same else None, keeps=_kept(value, target, same))
+    if sql == value.sql:
+        return replace(result, column=value.column, keeps=value.identifies)
+    return replace(result, column=None, keeps=_kept(value, target))
 
 
 def convert(value: Expr, target: SqlType) -> Expr:
     """The value as `target` where the query has no CAST: the text for EXPLAIN does not show it."""
-    target = target.as_nullable(value.type.nullable or may_overflow(value.type, target))
+    target = target.as_nullable(nullable=value.type.nullable or may_overflow(value.type, target))
     if value.type == target:
         return value
     sql = _sql(value, target, "CAST")
     if sql == value.sql:
         return replace(value, type=target)
-    return replace(combine([value], sql, target, value.text), keeps=_kept(value, target, False))
+    return replace(combine([value], sql, target, value.text), keeps=_kept(value, target))
 
 
-def _kept(value: Expr, target: SqlType, same: bool) -> str | None:
-    return value.identifies if same or keeps_apart(value.type, target) else None
+def _kept(value: Expr, target: SqlType) -> str | None:
+    return value.identifies if keeps_apart(value.type, target) else None
 
 
 def keeps_apart(source: SqlType, target: SqlType) -> bool:
@@ -85,7 +86,7 @@ def keeps_apart(source: SqlType, target: SqlType) -> bool:
 
 
 def _is_plain_string(kind: SqlType) -> bool:
-    return kind == STRING.as_nullable(kind.nullable)
+    return kind == STRING.as_nullable(nullable=kind.nullable)
 
 
 def may_overflow(source: SqlType, target: SqlType) -> bool:
@@ -105,8 +106,8 @@ def _may_round_up(source: SqlType, target: SqlType) -> bool:
     return not exact and (source.precision or 0) - (source.scale or 0) >= whole
 
 
-def with_length(value: Expr, target: SqlType, *, strict: bool) -> Expr:
-    """The value with the length that CHAR, VARCHAR, BINARY and VARBINARY ask for: shortened and padded, or if `strict`
+def with_length(value: Expr, target: SqlType, too_long: Literal["trim-pad", "error"]) -> Expr:
+    """The value with the length that CHAR, VARCHAR, BINARY and VARBINARY ask for: shortened and padded, or
     an error at run time where it is too long. A value of any other type is returned as it is."""
     length = target.length
     if length is None or target.name not in {"CHAR", "VARCHAR", "BINARY", "VARBINARY"}:
@@ -116,7 +117,7 @@ def with_length(value: Expr, target: SqlType, *, strict: bool) -> Expr:
 
     def body(parts: Sequence[Expr]) -> str:
         sql = parts[0].sql
-        if strict:
+        if too_long == "error":
             wrong = f"{measure}({sql}) {'<>' if fixed else '>'} {length}"
             fact = string_literal(f"A value does not have the length of its column, {target.as_nullable()}.")
             return f"CASE WHEN {wrong} THEN raise_error({fact}) ELSE {sql} END"

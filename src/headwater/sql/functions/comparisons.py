@@ -31,7 +31,9 @@ def compare(sign: str, left: Expr, right: Expr) -> Expr:
     nullable = sign != "<=>" and (left.type.nullable or right.type.nullable)
     sql = f"({_comparable(a)} {sign} {_comparable(b)})"
     shown = "IS NOT DISTINCT FROM" if sign == "<=>" else sign
-    compared = combine([left, right], sql, BOOLEAN.as_nullable(nullable), f"({left.text} {shown} {right.text})")
+    compared = combine(
+        [left, right], sql, BOOLEAN.as_nullable(nullable=nullable), f"({left.text} {shown} {right.text})"
+    )
     converted = a.sql != left.sql or b.sql != right.sql
     return replace(compared, predicate=_predicate(sql, sign, left, right, converted=converted))
 

@@ -165,13 +165,13 @@ def _text(name: str, arguments: Sequence[Expr], clauses: Clauses) -> str:
 
 
 def _make_object(arguments: Sequence[Expr], clauses: Clauses) -> Expr:
-    absent = clauses.words.get("ON_NULL", "NULL") == "ABSENT"
+    on_null = clauses.words.get("ON_NULL", "NULL")
     for index in range(0, len(arguments), 2):
         if not isinstance(arguments[index].literal, str):
             raise Refused("A key of JSON_OBJECT must be a literal string", argument=index)
 
     def body(parts: Sequence[Expr]) -> str:
-        values = [_piece(parts, index, clauses, absent) for index in range(1, len(parts), 2)]
+        values = [_piece(parts, index, clauses, on_null) for index in range(1, len(parts), 2)]
         keys = [string_literal(_json_key(str(part.literal))) for part in parts[::2]]
         return _joined("{}", [f"concat({key}, {value})" for key, value in zip(keys, values, strict=True)])
 
@@ -179,30 +179,30 @@ def _make_object(arguments: Sequence[Expr], clauses: Clauses) -> Expr:
 
 
 def _make_array(arguments: Sequence[Expr], clauses: Clauses) -> Expr:
-    absent = clauses.words.get("ON_NULL", "ABSENT") == "ABSENT"
+    on_null = clauses.words.get("ON_NULL", "ABSENT")
 
     def body(parts: Sequence[Expr]) -> str:
-        return _joined("[]", [_piece(parts, index, clauses, absent) for index in range(len(parts))])
+        return _joined("[]", [_piece(parts, index, clauses, on_null) for index in range(len(parts))])
 
     return _made("JSON_ARRAY", body, arguments, clauses)
 
 
 def aggregated_array(value: Expr, clauses: Clauses) -> Expr:
     """An element of JSON_ARRAYAGG as JSON; NULL if it is left out."""
-    absent = clauses.words.get("ON_NULL", "ABSENT") == "ABSENT"
-    sql = evaluated_once([value], lambda parts: _piece(parts, 0, clauses, absent))
+    on_null = clauses.words.get("ON_NULL", "ABSENT")
+    sql = evaluated_once([value], lambda parts: _piece(parts, 0, clauses, on_null))
     return combine([value], sql, STRING, f"{value.text}{clauses.text()}")
 
 
 def aggregated_object(key: Expr, value: Expr, clauses: Clauses) -> Expr:
     """A member of JSON_OBJECTAGG: its key, and its value as JSON; NULL if it is left out."""
-    absent = clauses.words.get("ON_NULL", "NULL") == "ABSENT"
+    on_null = clauses.words.get("ON_NULL", "NULL")
 
     def body(parts: Sequence[Expr]) -> str:
         no_key = "raise_error('a key of JSON_OBJECTAGG is NULL')"
-        piece = _piece(parts, 1, clauses, absent)
+        piece = _piece(parts, 1, clauses, on_null)
         pair = f"named_struct('k', coalesce({parts[0].sql}, {no_key}), 'v', {piece})"
-        return f"CASE WHEN {parts[1].sql} IS NOT NULL THEN {pair} END" if absent else pair
+        return f"CASE WHEN {parts[1].sql} IS NOT NULL THEN {pair} END" if on_null == "ABSENT" else pair
 
     if not key.type.is_string:
         raise Refused(f"A key of JSON_OBJECTAGG must be a string, not {key.type.as_nullable()}", argument=0)
@@ -211,10 +211,10 @@ def aggregated_object(key: Expr, value: Expr, clauses: Clauses) -> Expr:
     return combine([key, value], evaluated_once([key, value], body), SqlType("ROW", fields=fields), text)
 
 
-def _piece(parts: Sequence[Expr], index: int, clauses: Clauses, absent: bool) -> str:
+def _piece(parts: Sequence[Expr], index: int, clauses: Clauses, on_null: str) -> str:
     """One value as JSON; NULL, which is then left out, or 'null'."""
     value = parts[index].sql if index in clauses.raw else json_value(parts[index], index)
-    return value if absent else f"coalesce({value}, 'null')"
+    return value if on_null == "ABSENT" else f"coalesce({value}, 'null')"
 
 
 def _joined(brackets: str, pieces: list[str]) -> str:

@@ -57,7 +57,7 @@ class Function:
 
     def _result(self, values: Sequence[Expr], bindings: Bindings) -> SqlType:
         sql_type = self.result(values) if self.result is not None else self.signature.result_type(bindings)
-        return sql_type.as_nullable(_NULLABLE[self.signature.nullness](sql_type, values))
+        return sql_type.as_nullable(nullable=_NULLABLE[self.signature.nullness](sql_type, values))
 
 
 # What the mark behind a result means.

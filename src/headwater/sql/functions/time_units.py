@@ -63,7 +63,7 @@ _DAY_MILLIS = MILLIS_OF["DAY"]
 
 
 def extract(unit: str, value: Expr) -> Expr:
-    sql_type = BIGINT.as_nullable(value.type.nullable)
+    sql_type = BIGINT.as_nullable(nullable=value.type.nullable)
     sql = evaluated_once([value], lambda parts: extract_sql(unit, parts[0]))
     return combine([value], sql, sql_type, f"EXTRACT({unit} FROM {value.text})")
 
@@ -122,7 +122,7 @@ def timestamp_add(unit: str, amount: Expr, value: Expr) -> Expr:
         _months_added(value.sql, kind, unit, number) if unit in _MONTHS else _time_added(value.sql, kind, unit, number)
     )
     text = f"TIMESTAMPADD({unit}, {amount.text}, {value.text})"
-    return combine([amount, value], sql, result.as_nullable(amount.type.nullable or value.type.nullable), text)
+    return combine([amount, value], sql, result.as_nullable(nullable=amount.type.nullable or value.type.nullable), text)
 
 
 def _months_added(value: str, kind: str, unit: str, number: str) -> str:
@@ -161,7 +161,7 @@ def timestamp_diff(unit: str, start: Expr, end: Expr) -> Expr:
         raise Refused(f"TIMESTAMPDIFF has no unit {unit}", hint=f"Units: {units}.", argument=0)
     rule = _months_between if unit in _MONTHS else _time_between
     sql = evaluated_once([start, end], lambda parts: rule(unit, *(_timestamp(part) for part in parts)))
-    result = INT.as_nullable(start.type.nullable or end.type.nullable)
+    result = INT.as_nullable(nullable=start.type.nullable or end.type.nullable)
     return combine([start, end], sql, result, f"TIMESTAMPDIFF({unit}, {start.text}, {end.text})")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from headwater.sql.functions.cast_to_string import timestamp_string
 from headwater.sql.functions.registry import Function, fn
@@ -48,8 +48,9 @@ def _parts() -> tuple[Function, ...]:
     return tuple(part(name, meaning) for name, meaning in _PARTS.items())
 
 
-def _pattern(argument: Expr, index: int, *, zone: bool = True) -> str:
-    """A pattern as Spark takes it. Java's `u` (year) is Spark's `y`; letters that Spark lacks are refused."""
+def _pattern(argument: Expr, index: int, refused: Collection[str] = ()) -> str:
+    """A pattern as Spark takes it. Java's `u` (year) is Spark's `y`; letters that Spark lacks are refused,
+    and so are the `refused` ones, which stand for a time zone."""
     if not isinstance(argument.literal, str):
         return argument.sql
     inside, letters = False, []
@@ -62,7 +63,7 @@ def _pattern(argument: Expr, index: int, *, zone: bool = True) -> str:
         if letter not in _LETTERS:
             hint = f"Write {_INSTEAD[letter]}." if letter in _INSTEAD else f"Supported: {''.join(sorted(_LETTERS))}."
             raise Refused(f"The letter '{letter}' is not supported in a date format", hint=hint, argument=index)
-        if letter in _ZONE_LETTERS and not zone:
+        if letter in refused:
             hint = "TO_TIMESTAMP_LTZ reads strings with a time zone."
             raise Refused(
                 "A TIMESTAMP has no time zone", detail=f"The format has '{letter}'.", hint=hint, argument=index
@@ -87,7 +88,7 @@ def _to_timestamp(args: Sequence[Expr]) -> str:
     if len(args) == 1:
         plain = f"CASE WHEN {text} RLIKE '^ *[0-9]+-[0-9]+-[0-9]+( +[0-9:.]+)? *$' THEN {text} END"
         return truncated(f"TRY_CAST({plain} AS TIMESTAMP_NTZ)", 3)
-    pattern = f"concat({_pattern(args[1], 1, zone=False)}, ' VV')"
+    pattern = f"concat({_pattern(args[1], 1, refused=_ZONE_LETTERS)}, ' VV')"
     return from_millis(f"unix_millis(try_to_timestamp(concat({text}, ' UTC'), {pattern}))")
 
 

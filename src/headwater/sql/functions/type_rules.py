@@ -63,7 +63,7 @@ def is_temporal(t: SqlType) -> bool:
 
 def as_decimal(t: SqlType) -> SqlType:
     """The DECIMAL that a whole number counts as."""
-    return t if t.name == "DECIMAL" else decimal(_DIGITS[t.name], 0).as_nullable(t.nullable)
+    return t if t.name == "DECIMAL" else decimal(_DIGITS[t.name], 0).as_nullable(nullable=t.nullable)
 
 
 def _digits(t: SqlType) -> tuple[int, int]:
@@ -120,7 +120,7 @@ def arithmetic_type(operator: str, a: SqlType, b: SqlType) -> SqlType:
         result = b
     else:
         result = _wider(a, b)
-    return result.as_nullable(nullable)
+    return result.as_nullable(nullable=nullable)
 
 
 def _wider(a: SqlType, b: SqlType) -> SqlType:
@@ -133,9 +133,9 @@ def common_type(a: SqlType, b: SqlType) -> SqlType | None:
     if a.name == "NULL" or b.name == "NULL":
         return (b if a.name == "NULL" else a).as_nullable()
     if a.as_nullable() == b.as_nullable():
-        return a.as_nullable(nullable)
+        return a.as_nullable(nullable=nullable)
     found = _common_plain(a, b) or _common_nested(a, b)
-    return found.as_nullable(nullable) if found is not None else None
+    return found.as_nullable(nullable=nullable) if found is not None else None
 
 
 def _common_plain(a: SqlType, b: SqlType) -> SqlType | None:

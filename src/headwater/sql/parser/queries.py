@@ -193,7 +193,7 @@ class QueryParser:
             return
         if token.word == "FETCH":
             self.cursor.expect_any(("FIRST", "NEXT"), "'FIRST' or 'NEXT'")
-        count = self._count(optional=token.word == "FETCH")
+        count = self._fetch_count() if token.word == "FETCH" else self._count()
         if token.word != "LIMIT":
             self.cursor.accept_any(("ROW", "ROWS"))
         if token.word == "FETCH":
@@ -201,8 +201,10 @@ class QueryParser:
         node = exp.Offset(expression=count) if key == "offset" else exp.Limit(expression=count)
         query.set(key, positioned(node, token))
 
-    def _count(self, optional: bool) -> exp.Literal:
-        if optional and self.cursor.at_any(("ROW", "ROWS")):
-            return exp.Literal(this="1", is_string=False)
+    def _fetch_count(self) -> exp.Literal:
+        """FETCH FIRST ROW ONLY is one row."""
+        return exp.Literal(this="1", is_string=False) if self.cursor.at_any(("ROW", "ROWS")) else self._count()
+
+    def _count(self) -> exp.Literal:
         value, token = self.cursor.whole_number()
         return positioned(exp.Literal(this=str(value), is_string=False), token)

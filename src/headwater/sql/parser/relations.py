@@ -80,7 +80,12 @@ class RelationParser:
             if self.cursor.accept(","):
                 comma = True
                 joins.append(positioned(exp.Join(this=self.relation(), kind="CROSS"), token))
-            elif (join := self._join(comma)) is not None:
+            elif (join := self._join()) is not None:
+                # In the standard `a, b RIGHT JOIN c` joins b and c first; a list of joins would be read from left to
+                # right.
+                if comma and join.side in ("RIGHT", "FULL"):
+                    hint = "Write CROSS JOIN for the comma."
+                    self.cursor.fail(f"A {join.side} JOIN behind a comma is ambiguous", at=token, hint=hint)
                 joins.append(positioned(join, token))
             else:
                 return joins
@@ -155,7 +160,7 @@ class RelationParser:
             fact, hint = _REFUSED[self.cursor.here.word]
             self.cursor.fail(fact, hint=hint)
 
-    def _join(self, after_comma: bool) -> exp.Join | None:
+    def _join(self) -> exp.Join | None:
         """`[NATURAL] [INNER | LEFT | RIGHT | FULL [OUTER] | CROSS] JOIN relation [ON … | USING (…)]`."""
         first = self.cursor.here
         natural = self.cursor.accept("NATURAL")
@@ -169,10 +174,6 @@ class RelationParser:
             if self.cursor.here is not first:  # LEFT, INNER or the like has been read
                 self.cursor.fail_expected("'JOIN'")
             return None
-        # In the standard `a, b RIGHT JOIN c` joins b and c first; a list of joins would be read from left to right.
-        if after_comma and side in ("RIGHT", "FULL"):
-            hint = "Write CROSS JOIN for the comma."
-            self.cursor.fail(f"A {side} JOIN behind a comma is ambiguous", at=first, hint=hint)
         kind = "CROSS" if cross else "OUTER" if side else "INNER"
         join = exp.Join(this=self.relation(), kind=kind, side=side or None)
         if natural:

@@ -68,9 +68,11 @@ class InquiryParser:
             what = "SHOW what?" if self.cursor.at_end else f"SHOW {asked.strip()} is not supported"
             self.cursor.fail(what, hint=f"Supported: {_SUPPORTED}.")
         name = self._name(_SHOWN[words])
-        unlike = self.cursor.accept("NOT")
-        pattern = self._pattern(unlike)
-        like, not_like = (None, pattern) if unlike else (pattern, None)
+        like = not_like = None
+        if self.cursor.accept("NOT"):
+            not_like = self._pattern()
+        elif self.cursor.at("LIKE"):
+            like = self._pattern()
         return Show(kind=" ".join(words), name=name, like=like, unlike=not_like, **self.text.since(first))
 
     def _name(self, what: str) -> str:
@@ -83,11 +85,9 @@ class InquiryParser:
             return self.parser.names.database()
         return ""
 
-    def _pattern(self, needed: bool) -> str | None:
-        if needed or self.cursor.at("LIKE"):
-            self.cursor.expect("LIKE")
-            return self.parser.literals.string().name
-        return None
+    def _pattern(self) -> str:
+        self.cursor.expect("LIKE")
+        return self.parser.literals.string().name
 
     def describe(self) -> Describe:
         first = self.cursor.advance()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NoReturn
 
 from sqlglot import exp
@@ -28,6 +29,15 @@ _OTHER_KINDS = {
 }
 
 
+@dataclass(frozen=True)
+class _Creation:
+    """What stands in front of the word TABLE or VIEW."""
+
+    first: Token
+    temporary: bool
+    or_replace: bool
+
+
 class TableParser:
     def __init__(self, parser: Parser, text: StatementText) -> None:
         self.parser = parser
@@ -43,13 +53,13 @@ class TableParser:
             self.cursor.expect("REPLACE")
         temporary = self.cursor.accept("TEMPORARY")
         if self.cursor.accept("TABLE"):
-            return self._create_table(first, temporary, or_replace)
+            return self._create_table(_Creation(first, temporary, or_replace))
         if self.cursor.accept("VIEW"):
-            return self._create_view(first, temporary, or_replace)
+            return self._create_view(_Creation(first, temporary, or_replace))
         if not temporary and not or_replace and self.cursor.accept("DATABASE"):
             return self.alterations.create_database(first)
         if not or_replace and self.functions.at_function():
-            return self.functions.create(first, temporary)
+            return self.functions.create(first, temporary=temporary)
         return self._unsupported("CREATE")
 
     def drop(self) -> Statement:
@@ -58,7 +68,7 @@ class TableParser:
         if not temporary and self.cursor.accept("DATABASE"):
             return self.alterations.drop_database(first)
         if self.functions.at_function():
-            return self.functions.drop(first, temporary)
+            return self.functions.drop(first, temporary=temporary)
         kind = self.cursor.accept_any(("TABLE", "VIEW")) or self._unsupported("DROP")
         if_exists = self.cursor.accept("IF")
         if if_exists:
@@ -79,7 +89,7 @@ class TableParser:
             self.cursor.expect("NOT", "EXISTS")
         return found
 
-    def _create_view(self, first: Token, temporary: bool, or_replace: bool) -> CreateView:
+    def _create_view(self, creation: _Creation) -> CreateView:
         if_not_exists = self._if_not_exists()
         name = self.parser.names.table_name("the name of the view")
         columns = self.parser.names.columns() if self.cursor.at("(") else []
@@ -90,13 +100,13 @@ class TableParser:
             query=self.parser.query(),
             columns=tuple(token.text for token in columns),
             comment=comment,
-            temporary=temporary,
+            temporary=creation.temporary,
             if_not_exists=if_not_exists,
-            or_replace=or_replace,
-            **self.text.since(first),
+            or_replace=creation.or_replace,
+            **self.text.since(creation.first),
         )
 
-    def _create_table(self, first: Token, temporary: bool, or_replace: bool) -> CreateTable:
+    def _create_table(self, creation: _Creation) -> CreateTable:
         if_not_exists = self._if_not_exists()
         name = self.parser.names.table_name()
         order = self.parser.names.columns() if self._at_names() else []
@@ -121,12 +131,12 @@ class TableParser:
             partitioned_by=tuple(token.text for token in partitions),
             like=like,
             comment=comment,
-            temporary=temporary,
+            temporary=creation.temporary,
             if_not_exists=if_not_exists,
-            or_replace=or_replace,
+            or_replace=creation.or_replace,
             query=query,
             query_columns=tuple(token.text for token in order),
-            **self.text.since(first),
+            **self.text.since(creation.first),
         )
 
     def _at_names(self) -> bool:

@@ -25,9 +25,9 @@ class UserFunctionParser:
     def at_function(self) -> bool:
         return self.cursor.at("FUNCTION") or self.cursor.at("SYSTEM", "FUNCTION")
 
-    def create(self, first: Token, temporary: bool) -> CreateFunction:
+    def create(self, first: Token, *, temporary: bool) -> CreateFunction:
         """`[SYSTEM] FUNCTION [IF NOT EXISTS] name AS 'module.function' LANGUAGE PYTHON`."""
-        system = self._system(temporary)
+        system = self._system(temporary=temporary)
         if_not_exists = self.cursor.accept("IF")
         if if_not_exists:
             self.cursor.expect("NOT", "EXISTS")
@@ -49,15 +49,15 @@ class UserFunctionParser:
             **self.text.since(first),
         )
 
-    def drop(self, first: Token, temporary: bool) -> DropFunction:
-        system = self._system(temporary)
+    def drop(self, first: Token, *, temporary: bool) -> DropFunction:
+        system = self._system(temporary=temporary)
         if_exists = self.cursor.accept("IF")
         if if_exists:
             self.cursor.expect("EXISTS")
         name = self.parser.names.table_name("the name of the function")
         return DropFunction(name=name, system=system, if_exists=if_exists, **self.text.since(first))
 
-    def _system(self, temporary: bool) -> bool:
+    def _system(self, *, temporary: bool) -> bool:
         token = self.cursor.here
         system = self.cursor.accept("SYSTEM")
         if system and not temporary:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -17,10 +17,13 @@ from headwater.connectors.kafka.clients.broker_errors import UnknownTopicError
 from headwater.errors import KafkaUnavailableError, ValidationError
 from headwater.spark_internals import jvm
 
-__all__ = ["Admin", "Look", "NewTopic", "Offsets", "TopicPartition", "open_admin"]
+__all__ = ["Admin", "Bounds", "Isolation", "Look", "NewTopic", "Offsets", "TopicPartition", "open_admin"]
 
 TopicPartition = tuple[str, int]
 Offsets = dict[TopicPartition, int]
+Isolation = Literal["read_committed", "read_uncommitted"]
+Bounds = Literal["latest", "both"]
+"""Which offsets are asked for: the ends of partitions, or their beginnings too."""
 
 TIMEOUT_SECONDS = 10.0
 
@@ -64,14 +67,14 @@ class Admin(ABC):
         """How many partitions each topic has; a topic that does not exist is not in the answer."""
 
     @abstractmethod
-    def look(self, partitions: Collection[TopicPartition], *, read_committed: bool, earliest: bool) -> Look:
+    def look(self, partitions: Collection[TopicPartition], isolation: Isolation, bounds: Bounds) -> Look:
         """Where partitions end: of all messages, or of those whose transactions are decided; and where they begin."""
 
     @abstractmethod
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets: ...
 
     @abstractmethod
-    def latest(self, partitions: Iterable[TopicPartition], read_committed: bool = False) -> Offsets: ...
+    def latest(self, partitions: Iterable[TopicPartition], isolation: Isolation = "read_uncommitted") -> Offsets: ...
 
     @abstractmethod
     def at_time(self, partitions: Iterable[TopicPartition], millis: int) -> Offsets:

@@ -14,7 +14,16 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-from headwater.connectors.kafka.clients.admin import TIMEOUT_SECONDS, Admin, Look, NewTopic, Offsets, TopicPartition
+from headwater.connectors.kafka.clients.admin import (
+    TIMEOUT_SECONDS,
+    Admin,
+    Bounds,
+    Isolation,
+    Look,
+    NewTopic,
+    Offsets,
+    TopicPartition,
+)
 from headwater.connectors.kafka.clients.broker_errors import UnknownTopicError, client_error
 from headwater.connectors.kafka.clients.spark_options import NOT_FOR_CLIENTS
 from headwater.errors import HeadwaterError, KafkaUnavailableError, SetupError
@@ -75,9 +84,9 @@ class JvmAdmin(Admin):
                 continue
         return found
 
-    def look(self, partitions: Collection[TopicPartition], *, read_committed: bool, earliest: bool) -> Look:
+    def look(self, partitions: Collection[TopicPartition], isolation: Isolation, bounds: Bounds) -> Look:
         wanted = list(partitions)
-        return Look(self.latest(wanted, read_committed), self.earliest(wanted) if earliest else {})
+        return Look(self.latest(wanted, isolation), self.earliest(wanted) if bounds == "both" else {})
 
     def cluster_id(self) -> str:
         return str(self._get(self._client.describeCluster().clusterId(), "the cluster"))
@@ -90,9 +99,9 @@ class JvmAdmin(Admin):
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
         return self._list(self._request(list(partitions), "earliest"))
 
-    def latest(self, partitions: Iterable[TopicPartition], read_committed: bool = False) -> Offsets:
+    def latest(self, partitions: Iterable[TopicPartition], isolation: Isolation = "read_uncommitted") -> Offsets:
         request = self._request(list(partitions), "latest")
-        return self._list(request, self._read_committed()) if read_committed else self._list(request)
+        return self._list(request, self._read_committed()) if isolation == "read_committed" else self._list(request)
 
     def at_time(self, partitions: Iterable[TopicPartition], millis: int) -> Offsets:
         wanted = list(partitions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from headwater.catalog.connector import JobStart
 from headwater.catalog.tables import Table
 from headwater.connectors.kafka.clients.admin import Admin
 from headwater.connectors.kafka.clients.rdkafka_admin import RdKafkaAdmin
@@ -14,7 +15,7 @@ from headwater.errors import ValidationError
 __all__ = ["check_sink_topics", "check_source_topics"]
 
 
-def check_source_topics(table: Table, new: bool, made: Collection[str]) -> None:
+def check_source_topics(table: Table, start: JobStart, made: Collection[str]) -> None:
     """A new job must find its topics, except those that are `made` by other jobs of the script; one that continues
     knows from its checkpoint what to do without them."""
     admin = _admin(table)
@@ -22,7 +23,7 @@ def check_source_topics(table: Table, new: bool, made: Collection[str]) -> None:
         return
     topics = [topic for topic in table.options.strings("topic") if topic not in made]
     dead_letters = table.options.string("scan.dead-letter.topic")
-    if new:
+    if start == "new":
         admin.partitions(topics)
         if dead_letters:
             admin.partitions([dead_letters], "scan.dead-letter.topic")

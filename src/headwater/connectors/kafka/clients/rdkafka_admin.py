@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
@@ -21,7 +21,16 @@ from confluent_kafka import TopicPartition as RdPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec
 from confluent_kafka.admin import NewTopic as RdTopic
 
-from headwater.connectors.kafka.clients.admin import TIMEOUT_SECONDS, Admin, Look, NewTopic, Offsets, TopicPartition
+from headwater.connectors.kafka.clients.admin import (
+    TIMEOUT_SECONDS,
+    Admin,
+    Bounds,
+    Isolation,
+    Look,
+    NewTopic,
+    Offsets,
+    TopicPartition,
+)
 from headwater.connectors.kafka.clients.broker_errors import UnknownTopicError, client_error
 from headwater.connectors.kafka.clients.client_errors import LastError, is_refusal
 from headwater.errors import HeadwaterError
@@ -31,6 +40,8 @@ __all__ = ["RdKafkaAdmin"]
 
 _LATEST: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _EARLIEST: Any = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+_LEVELS = {"read_committed": IsolationLevel.READ_COMMITTED, "read_uncommitted": IsolationLevel.READ_UNCOMMITTED}
+_Question = tuple[Any, Isolation]
 _POLL_SECONDS = 0.05
 _STALE_PAUSES = (0.0, 0.1, 0.5)
 _REQUEST_SECONDS = 8.0
@@ -79,23 +90,25 @@ class RdKafkaAdmin(Admin):
     def cluster_id(self) -> str:
         return str(self._cluster().cluster_id)
 
-    def look(self, partitions: Collection[TopicPartition], *, read_committed: bool, earliest: bool) -> Look:
+    def look(self, partitions: Collection[TopicPartition], isolation: Isolation, bounds: Bounds) -> Look:
         """All requests are under way at the same time."""
         wanted = list(partitions)
-        questions = [(_LATEST, read_committed), *([(_EARLIEST, False)] if earliest else [])]
+        questions: list[_Question] = [(_LATEST, isolation)]
+        if bounds == "both":
+            questions.append((_EARLIEST, "read_uncommitted"))
         described = self._describe(sorted({topic for topic, _ in wanted}))
         latest, *earlier = self._asked(wanted, questions)
         ids = {name: str(topic.topic_id) for name, topic in self._there(described).items()}
         return Look(latest, earlier[0] if earlier else {}, ids)
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
-        return self._asked(list(partitions), [(_EARLIEST, False)])[0]
+        return self._asked(list(partitions), [(_EARLIEST, "read_uncommitted")])[0]
 
-    def latest(self, partitions: Iterable[TopicPartition], read_committed: bool = False) -> Offsets:
-        return self._asked(list(partitions), [(_LATEST, read_committed)])[0]
+    def latest(self, partitions: Iterable[TopicPartition], isolation: Isolation = "read_uncommitted") -> Offsets:
+        return self._asked(list(partitions), [(_LATEST, isolation)])[0]
 
     def at_time(self, partitions: Iterable[TopicPartition], millis: int) -> Offsets:
-        found = self._asked(list(partitions), [(OffsetSpec.for_timestamp(millis), False)])[0]
+        found = self._asked(list(partitions), [(OffsetSpec.for_timestamp(millis), "read_uncommitted")])[0]
         missing = [tp for tp, offset in found.items() if offset < 0]
         return {**found, **(self.latest(missing) if missing else {})}
 
@@ -154,17 +167,17 @@ class RdKafkaAdmin(Admin):
         entry = entries.get(key) if entries is not None else None
         return None if entry is None else str(entry.value)
 
-    def _asked(self, partitions: list[TopicPartition], questions: list[tuple[Any, bool]]) -> list[Offsets]:
+    def _asked(self, partitions: list[TopicPartition], questions: Sequence[_Question]) -> list[Offsets]:
         """The answers to all questions, which are asked at the same time. The client remembers who leads a partition:
         where that is no longer true it looks the leader up, and is asked again."""
         for pause in _STALE_PAUSES:
             try:
-                answers = [self._listed(partitions, spec, committed) for spec, committed in questions]
-                return [self._offsets(answer) for answer in answers]
+                answers = [self._listed(partitions, *question) for question in questions]
+                return [self._offsets(answer, _STALE) for answer in answers]
             except _StaleLeaderError:
                 time.sleep(pause)
                 self._look_for_leaders({topic for topic, _ in partitions})
-        return [self._offsets(self._listed(partitions, *question), stale=False) for question in questions]
+        return [self._offsets(self._listed(partitions, *question), frozenset()) for question in questions]
 
     def _look_for_leaders(self, topics: Collection[str]) -> None:
         """Without any broker the client only says that nobody leads; this request says why."""
@@ -176,18 +189,17 @@ class RdKafkaAdmin(Admin):
                 raise self._translated(error, topic) from None
 
     def _listed(
-        self, partitions: Iterable[TopicPartition], spec: Any, read_committed: bool
+        self, partitions: Iterable[TopicPartition], spec: Any, isolation: Isolation
     ) -> dict[TopicPartition, Future[Any]]:
-        level = IsolationLevel.READ_COMMITTED if read_committed else IsolationLevel.READ_UNCOMMITTED
+        level = _LEVELS[isolation]
         asked = {RdPartition(*tp): spec for tp in partitions}
         if not asked:
             return {}
         answers = self._client.list_offsets(asked, isolation_level=level, request_timeout=_REQUEST_SECONDS)
         return {(tp.topic, tp.partition): answer for tp, answer in answers.items()}
 
-    def _offsets(self, answers: Mapping[TopicPartition, Future[Any]], *, stale: bool = True) -> Offsets:
+    def _offsets(self, answers: Mapping[TopicPartition, Future[Any]], tolerated: frozenset[int]) -> Offsets:
         about = ", ".join(sorted({topic for topic, _ in answers}))
-        tolerated = _STALE if stale else frozenset()
         found = {tp: self._answer(answer, about, tolerated) for tp, answer in answers.items()}
         if None in found.values():
             raise _StaleLeaderError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -14,9 +14,12 @@ from headwater.connectors.kafka.read.message_columns import Run
 from headwater.connectors.kafka.read.splits import KafkaSplit
 from headwater.errors import DataLossError, HeadwaterError
 
-__all__ = ["SplitConsumer", "borrowed_consumer", "give_back_consumer"]
+__all__ = ["OnDataLoss", "SplitConsumer", "borrowed_consumer", "give_back_consumer"]
 
 AT_ONCE = 16_384
+OnDataLoss = Literal["fail", "continue"]
+"""'scan.on-data-loss': whether messages that are gone fail the batch, or are passed over."""
+
 POLL_SECONDS = 0.01
 SILENCE_SECONDS = 30.0
 GONE_SECONDS = 1.0
@@ -29,11 +32,11 @@ class SplitConsumer:
         self._last_error = LastError()
         self._consumer = Consumer({**settings, "error_cb": self._last_error})
 
-    def gathered(self, splits: Sequence[KafkaSplit], continues: bool, most_bytes: int) -> list[Run] | None:
+    def gathered(self, splits: Sequence[KafkaSplit], on_loss: OnDataLoss, most_bytes: int) -> list[Run] | None:
         """All messages of some splits, fetched together; None if they are too large to be kept."""
         found: dict[KafkaSplit, list[Message]] = {split: [] for split in splits}
         size = 0
-        for received in self.received(splits, continues):
+        for received in self.received(splits, on_loss):
             for split, messages in received:
                 found[split] += messages
                 size += sum(map(len, messages))
@@ -42,11 +45,11 @@ class SplitConsumer:
                 return None
         return [(split, messages) for split, messages in found.items() if messages]
 
-    def received(self, splits: Sequence[KafkaSplit], continues: bool) -> Iterator[list[Run]]:
+    def received(self, splits: Sequence[KafkaSplit], on_loss: OnDataLoss) -> Iterator[list[Run]]:
         """1. Ask for no more than there can be. 2. Leave out what lies behind a split. 3. Its end is reached with its
         last offset, with a message behind it, or when the broker says that nothing is left before it."""
         self._last_error.last = None
-        reading = _Reading(splits)
+        reading = _Reading(splits, on_loss)
         # Assigned, not subscribed: positions come from the intent, and no group decides about partitions.
         self._consumer.assign([TopicPartition(s.topic, s.partition, s.first) for s in splits])
         heard = time.monotonic()
@@ -59,9 +62,9 @@ class SplitConsumer:
             runs = reading.taken(messages)  # 2, 3
             if len(messages) < len(received):
                 for event in received:
-                    self._hear(event, reading, continues)
+                    self._hear(event, reading)
             heard = time.monotonic() if received else heard
-            self._endure(time.monotonic() - heard, reading, continues)
+            self._endure(time.monotonic() - heard, reading)
             finished = reading.finished()
             if finished and not reading.is_done:  # what lies behind would be fetched in vain
                 self._consumer.incremental_unassign([TopicPartition(s.topic, s.partition) for s in finished])
@@ -69,11 +72,11 @@ class SplitConsumer:
                 yield runs
         self._consumer.unassign()
 
-    def _endure(self, silence: float, reading: _Reading, continues: bool) -> None:
+    def _endure(self, silence: float, reading: _Reading) -> None:
         """Nothing was heard for so many seconds. The client waits long for a topic that does not exist (any more)."""
         if silence > SILENCE_SECONDS:
             raise self._failure(KafkaError(KafkaError._TIMED_OUT, "no message arrived"), reading.first_open)
-        if continues and silence > GONE_SECONDS:
+        if reading.continues and silence > GONE_SECONDS:
             split = reading.first_open
             try:
                 topic = self._consumer.list_topics(split.topic, timeout=SILENCE_SECONDS).topics[split.topic]
@@ -94,7 +97,7 @@ class SplitConsumer:
             raise self._failure(last, about)
         return received
 
-    def _hear(self, event: Message, reading: _Reading, continues: bool) -> None:
+    def _hear(self, event: Message, reading: _Reading) -> None:
         """What is no message tells of a partition's end, or of an error."""
         problem = event.error()
         if problem is None or problem.code() in _NOT_OURS:
@@ -102,9 +105,9 @@ class SplitConsumer:
         split = reading.of(event)
         if problem.code() == KafkaError._PARTITION_EOF:
             reading.reached(split, int(event.offset() or 0))
-        elif continues and problem.code() in _LOST:
+        elif reading.continues and problem.code() in _LOST:
             self._pass_over(split, reading)
-        elif continues and problem.code() in _GONE:
+        elif reading.continues and problem.code() in _GONE:
             reading.reached(split, split.end)
         else:
             raise self._failure(problem, split)
@@ -146,7 +149,8 @@ _GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, 
 class _Reading:
     """How far some splits of different partitions have been read: the next offset of each."""
 
-    def __init__(self, splits: Sequence[KafkaSplit]) -> None:
+    def __init__(self, splits: Sequence[KafkaSplit], on_loss: OnDataLoss) -> None:
+        self.continues = on_loss == "continue"
         self.places = {split: split.first for split in splits}
         self._by_partition = {split.place: split for split in splits}
         self._only = splits[0] if len(splits) == 1 else None

@@ -10,7 +10,8 @@ import time
 from collections.abc import Mapping
 
 from headwater.catalog.tables import Table
-from headwater.connectors.kafka.clients.admin import Admin, Look, Offsets, TopicPartition
+from headwater.connectors.kafka.clients.admin import Admin, Isolation, Look, Offsets, TopicPartition
+from headwater.connectors.kafka.read.consumer import OnDataLoss
 from headwater.connectors.runtime import RuntimeContext
 from headwater.errors import DataLossError
 
@@ -28,7 +29,8 @@ class DataLossPolicy:
         self._context = context
         self._checked_at = float("-inf")
         self.topic_ids: dict[str, str] = {}
-        self.continues = table.options.string("scan.on-data-loss") == "continue"
+        self.policy: OnDataLoss = "continue" if table.options.string("scan.on-data-loss") == "continue" else "fail"
+        self.continues = self.policy == "continue"
 
     @property
     def asks_earliest(self) -> bool:
@@ -36,20 +38,21 @@ class DataLossPolicy:
         but one that goes on without them must be warned of."""
         return self.continues or time.monotonic() - self._checked_at >= CHECK_SECONDS
 
-    def checked(self, here: Offsets, look: Look, ends_early: bool) -> Offsets:
+    def checked(self, here: Offsets, look: Look, isolation: Isolation) -> Offsets:
         """Where to go on. What is not in `look` is deleted, and left out; what is only there is new, and begins at its
-        beginning. With `ends_early`, `look.latest` is the end of decided transactions, not of the log."""
+        beginning. With 'read_committed', `look.latest` is the end of decided transactions, not of the log."""
         for tp in here.keys() - look.latest.keys():
             self._lost(tp, f"the job stands at offset {here[tp]}, and the topic has been deleted", "without it")
         if look.earliest:
             self._checked_at = time.monotonic()
-        recreated, beyond = self._recreated(look), self._ends_before(here, look.latest, ends_early)
+        recreated, beyond = self._recreated(look), self._ends_before(here, look.latest, isolation)
         doubtful = [tp for tp in look.latest if tp not in here or tp in beyond or tp[0] in recreated]
         asked = [tp for tp in doubtful if tp not in look.earliest]
         earliest = {**look.earliest, **(self._admin.earliest(asked) if asked else {})}
         start = {tp: here.get(tp, earliest.get(tp, 0)) for tp in look.latest}
         for tp, offset in here.items() & start.items():
-            seen = _missing(offset, earliest.get(tp, 0), beyond.get(tp), tp[0] in recreated)
+            again = "has been deleted and created again" if tp[0] in recreated else ""
+            seen = again if again and tp not in beyond else _missing(offset, earliest.get(tp, 0), beyond.get(tp))
             if seen:
                 start[tp] = earliest[tp]
                 self._lost(tp, f"the job stands at offset {offset}, and the topic {seen}", f"at {start[tp]}")
@@ -77,10 +80,11 @@ class DataLossPolicy:
         known = self.topic_ids
         return {topic for topic, id_ in look.topic_ids.items() if known.get(topic, id_) != id_}
 
-    def _ends_before(self, here: Offsets, latest: Offsets, ends_early: bool) -> Offsets:
+    def _ends_before(self, here: Offsets, latest: Offsets, isolation: Isolation) -> Offsets:
         """The ends of partitions that end before the job's offset: their topics have been deleted and made again."""
         beyond = [tp for tp, end in latest.items() if here.get(tp, 0) > end]
-        ends = self._admin.latest(beyond) if beyond and ends_early else latest
+        # The last stable offset may lie before what an earlier run has read without waiting for transactions.
+        ends = self._admin.latest(beyond) if beyond and isolation == "read_committed" else latest
         return {tp: ends[tp] for tp in beyond if here[tp] > ends[tp]}
 
     def _lost(self, tp: TopicPartition, seen: str, where: str) -> None:
@@ -98,10 +102,8 @@ class DataLossPolicy:
         )
 
 
-def _missing(offset: int, first: int, end: int | None, recreated: bool) -> str:
+def _missing(offset: int, first: int, end: int | None) -> str:
     """Why an offset is none of the topic's any more; '' if it is."""
     if end is not None:
         return f"ends at {end}"
-    if recreated:
-        return "has been deleted and created again"
     return f"now begins at {first}" if offset < first else ""

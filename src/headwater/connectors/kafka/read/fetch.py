@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from confluent_kafka import Consumer, KafkaException
 
 from headwater.connectors.kafka.clients.settings import consumer_settings
-from headwater.connectors.kafka.read.consumer import SplitConsumer, borrowed_consumer, give_back_consumer
+from headwater.connectors.kafka.read.consumer import OnDataLoss, SplitConsumer, borrowed_consumer, give_back_consumer
 from headwater.connectors.kafka.read.message_columns import Run, message_batch
 from headwater.connectors.kafka.read.splits import KafkaSplit
 from headwater.errors import ValidationError
@@ -43,11 +43,11 @@ def client_settings(properties: Mapping[str, str]) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class Fetch:
-    """`client` are the settings of a consumer. With `continues`, messages that are gone are passed over. A batch has
-    `chunk_rows` messages, or fewer where they are large or the splits end."""
+    """`client` are the settings of a consumer. With `on_loss` = 'continue', messages that are gone are passed over. A
+    batch has `chunk_rows` messages, or fewer where they are large or the splits end."""
 
     client: Mapping[str, Any]
-    continues: bool = False
+    on_loss: OnDataLoss = "fail"
     chunk_rows: int = CHUNK_ROWS
     chunk_bytes: int = CHUNK_BYTES
 
@@ -67,10 +67,10 @@ class Fetch:
     def _received(self, consumer: SplitConsumer, splits: Sequence[KafkaSplit]) -> Iterator[list[Run]]:
         for group in _groups(splits, self.chunk_rows):
             # Too large to be kept together: fetched one by one then, so that the order of splits holds.
-            together = consumer.gathered(group, self.continues, self.chunk_bytes) if len(group) > 1 else None
+            together = consumer.gathered(group, self.on_loss, self.chunk_bytes) if len(group) > 1 else None
             if together is None:
                 for split in group:
-                    yield from consumer.received([split], self.continues)
+                    yield from consumer.received([split], self.on_loss)
             elif together:
                 yield together
 

@@ -18,12 +18,15 @@ _OWN_METADATA = frozenset(key.key for key in KAFKA_METADATA)
 
 def wanted_payloads(table: Table, columns: Sequence[str]) -> list[WantedPayload]:
     """Those that must be decoded for these columns, the key first."""
-    layout, upserts = message_layout(table), table.connector.reads_upserts
+    layout = message_layout(table)
     both = [s for s in (layout.key, layout.value) if s is not None]
-    return [WantedPayload(table, layout, side, columns) for side in both if _used(side, layout, columns, upserts)]
+    return [WantedPayload(table, layout, side, columns) for side in both if _used(table, layout, side, columns)]
 
 
-def _used(side: MessageSide, layout: MessageLayout, columns: Sequence[str], upserts: bool) -> bool:
+def _used(table: Table, layout: MessageLayout, side: MessageSide, columns: Sequence[str]) -> bool:
+    upserts = table.connector.reads_upserts
+    # A column that key and value both have is read from the value; of an upsert table only the key of a tombstone is
+    # left to read it from.
     if side is layout.key:
         return any(name in side.columns and (upserts or name not in layout.value.columns) for name in columns)
     return any(name in side.columns for name in columns) or layout.key is None or not side.format.insert_only

@@ -14,7 +14,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from headwater.catalog.connector import Emits
 from headwater.catalog.tables import Table
-from headwater.connectors.kafka.clients.admin import Look, Offsets, TopicPartition, open_admin
+from headwater.connectors.kafka.clients.admin import Bounds, Isolation, Look, Offsets, TopicPartition, open_admin
 from headwater.connectors.kafka.clients.answering import unanswered
 from headwater.connectors.kafka.clients.broker_errors import UnknownTopicError
 from headwater.connectors.kafka.clients.spark_options import NOT_FOR_CLIENTS, commits_offsets
@@ -78,7 +78,7 @@ class KafkaSource:
 
     def bound(self, start: Position) -> Position | None:
         begin = offsets_of(start)
-        ends = end_offsets(self._options, self._admin, list(begin), begin, self._read_committed)
+        ends = end_offsets(self._options, self._admin, list(begin), begin, self._isolation)
         if ends is None:
             return None
         return position_of({tp: max(end, begin[tp]) for tp, end in ends.items()})
@@ -95,7 +95,7 @@ class KafkaSource:
         look = self._look(sorted(open_ends) if bound is not None else None)
         self._latest = look.latest
         start = self._data_loss.checked(
-            {tp: offset for tp, offset in here.items() if tp not in done}, look, self._read_committed
+            {tp: offset for tp, offset in here.items() if tp not in done}, look, self._isolation
         )
         if bound is not None:
             gone = {tp: bounds[tp] for tp in open_ends - self._latest.keys()}
@@ -207,7 +207,7 @@ class KafkaSource:
     def _fetch(self) -> Fetch | None:
         """None: only the JVM's client understands the table's properties."""
         client = client_settings({k: v for k, v in self._properties.items() if k not in NOT_FOR_CLIENTS})
-        return None if client is None else Fetch(client, self._data_loss.continues, self._chunk_rows)
+        return None if client is None else Fetch(client, self._data_loss.policy, self._chunk_rows)
 
     @cached_property
     def _jvm(self) -> JvmReader:
@@ -226,8 +226,9 @@ class KafkaSource:
         return self._table.connector.gives(self._table) is Emits.APPEND
 
     @property
-    def _read_committed(self) -> bool:
-        return self._properties.get("isolation.level", "") == "read_committed"
+    def _isolation(self) -> Isolation:
+        level = self._properties.get("isolation.level", "")
+        return "read_committed" if level == "read_committed" else "read_uncommitted"
 
     def _look(self, partitions: list[TopicPartition] | None) -> Look:
         """The ends of these partitions, or of all; without those whose topics have been deleted."""
@@ -241,8 +242,8 @@ class KafkaSource:
     def _look_at(self, partitions: list[TopicPartition]) -> Look:
         if not partitions:
             return Look({})
-        earliest = self._data_loss.asks_earliest
-        return self._admin.look(partitions, read_committed=self._read_committed, earliest=earliest)
+        bounds: Bounds = "both" if self._data_loss.asks_earliest else "latest"
+        return self._admin.look(partitions, self._isolation, bounds)
 
     def _end_of(self, tp: TopicPartition, offset: int, bounds: Offsets) -> int:
         latest = self._latest.get(tp, offset)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.connectors.kafka.clients.admin import Admin, Offsets, TopicPartition
+from headwater.connectors.kafka.clients.admin import Admin, Isolation, Offsets, TopicPartition
 from headwater.connectors.runtime import RuntimeContext
 from headwater.errors import KafkaRefusedError, ValidationError
 from headwater.options.resolved import ResolvedOptions
@@ -70,7 +70,7 @@ def _reset(
 
 
 def end_offsets(
-    options: ResolvedOptions, admin: Admin, partitions: list[TopicPartition], start: Offsets, read_committed: bool
+    options: ResolvedOptions, admin: Admin, partitions: list[TopicPartition], start: Offsets, isolation: Isolation
 ) -> Offsets | None:
     """Where a bounded table ends in each partition (exclusive); None if it has no end. A partition that the user's list
     leaves out is not read at all."""
@@ -78,7 +78,7 @@ def end_offsets(
     if mode in {"", "unbounded"}:
         return None
     if mode == "latest-offset":
-        return admin.latest(partitions, read_committed)
+        return admin.latest(partitions, isolation)
     if mode == "timestamp":
         return admin.at_time(partitions, options.integer("scan.bounded.timestamp-millis") or 0)
     if mode == "specific-offsets":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from headwater.catalog.connector import Accepts, Connector, Emits, MetadataKey
+from headwater.catalog.connector import Accepts, Connector, Emits, JobStart, MetadataKey
 from headwater.connectors.kafka.clients.settings import untranslatable
 from headwater.connectors.kafka.table.ignored import options_without_effect
 from headwater.connectors.kafka.table.layout import format_prefix, value_side
@@ -74,10 +74,10 @@ class _AnyKafka(Connector):
     def topics(self, table: Table) -> tuple[str, ...]:
         return tuple(table.options.strings("topic"))
 
-    def check_source(self, table: Table, *, new: bool, made: Collection[str]) -> None:
+    def check_source(self, table: Table, start: JobStart, made: Collection[str]) -> None:
         from headwater.connectors.kafka.clients.preflight import check_source_topics
 
-        check_source_topics(table, new, made)
+        check_source_topics(table, start, made)
 
     def check_sink(self, table: Table) -> None:
         from headwater.connectors.kafka.clients.preflight import check_sink_topics

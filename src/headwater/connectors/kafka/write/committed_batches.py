@@ -48,4 +48,5 @@ def _opened(job: Transactions, number: int) -> Committed:
 
 def _committed(job: Transactions, writers: int) -> list[Committed]:
     """Without opening anything."""
-    return [committed_offset(job.client, job.group(n), job.topics, CALL_SECONDS, stable=False) for n in range(writers)]
+    asked = (job.group(number) for number in range(writers))
+    return [committed_offset(job.client, group, job.topics, CALL_SECONDS, "read_uncommitted") for group in asked]

@@ -9,6 +9,7 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 
+from headwater.connectors.kafka.clients.admin import Isolation
 from headwater.connectors.kafka.clients.client_errors import LastError, translated
 from headwater.connectors.kafka.write.librdkafka import (
     CONSUMER,
@@ -43,17 +44,16 @@ NOTHING_COMMITTED = Committed(-1, "")
 
 
 def committed_offset(
-    settings: Mapping[str, Any], group: str, topics: Sequence[str], seconds: float, *, stable: bool
+    settings: Mapping[str, Any], group: str, topics: Sequence[str], seconds: float, isolation: Isolation
 ) -> Committed:
-    """The newest offset of a group in partition 0 of these topics. With `stable` the answer waits for transactions that
-    are under way; without, it is as of now.
+    """The newest offset of a group in partition 0 of these topics. With 'read_committed' the answer waits for
+    transactions that are under way; without, it is as of now.
 
     A consumer asks, which knows how to look for the coordinator of its group. The admin request that would list all
     topics of any group is not safe: the whole process ends where a broker answers that it is not the coordinator, as
     one does that was just started (librdkafka issue 5040).
     """
-    level = "read_committed" if stable else "read_uncommitted"
-    asking = _Asking({**settings, "group.id": group, "isolation.level": level})
+    asking = _Asking({**settings, "group.id": group, "isolation.level": isolation})
     try:
         return asking.newest(topics, seconds)
     except KafkaException as error:

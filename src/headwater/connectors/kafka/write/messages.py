@@ -10,7 +10,7 @@ record      the row itself, for a partitioner class of the user's
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
@@ -45,12 +45,12 @@ def messages(rows: DataFrame, table: Table, *, with_record: bool = False) -> Dat
         rows = rows.where(f"NOT {RETRACTED}")
     if changing and pairs_updates(table):
         rows = with_old_rows(rows, table.primary_key)
-    columns = {"value": _value(table, layout, changing, OLD in rows.columns)}
+    columns = {"value": _value(table, layout, rows.columns)}
     if layout.key is not None:
         columns["key"] = _encoded(layout.key)
     elif table.primary_key:
         columns[ROW] = f"hash({', '.join(map(quote_name, table.primary_key))})"
-    columns |= _metadata(table, changing)
+    columns |= _metadata(table, rows.columns)
     if with_record:
         fields = ", ".join(f"{string_literal(c)}, {quote_name(c)}" for c in rows.columns if c not in (KIND, OLD))
         columns[RECORD] = f"named_struct({fields})"
@@ -68,21 +68,22 @@ def writes_timestamps(table: Table) -> bool:
     return "timestamp" in _written(table)
 
 
-def _value(table: Table, layout: MessageLayout, changing: bool, with_old: bool) -> str:
-    format_ = layout.value.format
+def _value(table: Table, layout: MessageLayout, given: Collection[str]) -> str:
+    """`given` are the columns of the rows: KIND is one of them if there are changes, OLD if updates are pairs."""
+    format_, changing = layout.value.format, KIND in given
     if changing and isinstance(format_, ChangelogFormat):
-        return _change(layout.value, format_, with_old)
+        return _change(layout.value, format_, given)
     value = _encoded(layout.value)
     retracted_as_rows = _retracts(table) and table.connector.identifier == "kafka"
     return f"IF({RETRACTED}, NULL, {value})" if changing and not retracted_as_rows else value
 
 
-def _change(side: MessageSide, format_: ChangelogFormat, with_old: bool) -> str:
-    """A message that says itself what has changed: an update is two of them, or one `with_old` rows beside new ones."""
+def _change(side: MessageSide, format_: ChangelogFormat, given: Collection[str]) -> str:
+    """A message that says itself what has changed: an update is two of them, or one with OLD rows beside new ones."""
     row = [quote_name(c) for c in side.columns]
     deleted = format_.change_encoder(side.fields, row, None, side.options)
     added = format_.change_encoder(side.fields, None, row, side.options)
-    if not with_old:
+    if OLD not in given:
         return f"IF({RETRACTED}, {deleted}, {added})"
     old = [field_of(OLD, c) for c in side.columns]
     updated = format_.change_encoder(side.fields, old, row, side.options)
@@ -108,12 +109,12 @@ def _topic_of(table: Table) -> str:
     return f"IF(coalesce({valid}, false), {column}, {raised})"
 
 
-def _metadata(table: Table, changing: bool) -> dict[str, str]:
+def _metadata(table: Table, given: Collection[str]) -> dict[str, str]:
     written = _written(table)
     columns = {}
     if "topic" in written and names_its_topics(table.options):
         columns["topic"] = _topic_of(table)
-    headers = _headers(table, changing)
+    headers = _headers(table, given)
     if headers:
         columns["headers"] = f"concat({', '.join(headers)})"
     if writes_timestamps(table):
@@ -121,7 +122,7 @@ def _metadata(table: Table, changing: bool) -> dict[str, str]:
     return columns
 
 
-def _headers(table: Table, changing: bool) -> list[str]:
+def _headers(table: Table, given: Collection[str]) -> list[str]:
     """Those of the row, and the kind of the change if it is asked for. A header without a name is none."""
     written = _written(table)
     parts = []
@@ -134,7 +135,7 @@ def _headers(table: Table, changing: bool) -> list[str]:
     parts = [f"coalesce(transform(filter({p}, e -> e.key IS NOT NULL), {named}), array())" for p in parts]
     if _retracts(table):
         names = ", ".join(f"'{name}'" for name in SHORT_NAMES)
-        kind = f"element_at(array({names}), {KIND} + 1)" if changing else f"'{SHORT_NAMES[INSERT]}'"
+        kind = f"element_at(array({names}), {KIND} + 1)" if KIND in given else f"'{SHORT_NAMES[INSERT]}'"
         parts.append(f"array(named_struct('key', '{ROWKIND}', 'value', CAST({kind} AS BINARY)))")
     return parts
 

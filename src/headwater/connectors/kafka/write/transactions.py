@@ -105,7 +105,7 @@ class OpenWriter:
             # From here on every earlier producer of this id is fenced, and its open transaction is aborted.
             self._call(lambda: self._producer.init_transactions(CALL_SECONDS))
             # Opening has ended what earlier users left: what is read only now is final.
-            self.committed = committed_offset(job.client, self._group, job.topics, CALL_SECONDS, stable=True)
+            self.committed = committed_offset(job.client, self._group, job.topics, CALL_SECONDS, "read_committed")
         except BaseException:
             self._producer.close()
             raise
