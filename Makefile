@@ -52,7 +52,7 @@ check: $(VENV)/.package ## ruff, mypy and the import directions between packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest --quiet tests/unit/test_imports.py
+	$(BIN)/python -m pytest --quiet tests/unit/test_imports.py tests/unit/test_code_rules.py
 
 bench: setup ## throughput and latency beside Flink on the same topics; about half an hour
 	$(BIN)/headwater fetch --bench

@@ -17,6 +17,7 @@ from headwater.connectors.runtime import (
     PLACE,
     LocalAggregation,
     Position,
+    RowOrder,
     RuntimeContext,
     ScanPlan,
     Split,
@@ -75,12 +76,12 @@ class DatagenSource(UnchangingSource):
         return ["rows"]
 
     def scan(
-        self, columns: Sequence[str], local: LocalAggregation | None = None, *, placed: bool = False
+        self, columns: Sequence[str], local: LocalAggregation | None = None, order: RowOrder = "any"
     ) -> ScanPlan | None:
         if local is not None:
             return None
         items = [f"{self._value(c)} AS {quote_name(c)}" for c in columns]
-        items += [f"'rows' AS {PLACE}"] if placed else []
+        items += [f"'rows' AS {PLACE}"] if order == "partition" else []
         schema = StructType().add(ROW, LongType()).add(_EPOCH, LongType())
         return ScanPlan(schema, lambda rows: rows.selectExpr(*items), _numbers)
 

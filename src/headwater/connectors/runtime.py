@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from headwater.protocol.batch_ids import BatchId
 from headwater.protocol.records import Position
@@ -36,6 +36,7 @@ __all__ = [
     "Position",
     "Reader",
     "Renderer",
+    "RowOrder",
     "RuntimeContext",
     "ScanPlan",
     "Sink",
@@ -50,6 +51,9 @@ __all__ = [
 
 Split = Any
 """What one task reads of one piece of the input, as JSON: for Kafka [topic, partition, first offset, end offset]."""
+
+RowOrder = Literal["any", "partition"]
+"""In which order a source is read: as it likes, or each partition from its beginning, as watermarks need it."""
 
 PLACE = "__place"
 """Of rows that are read for a watermark: the partition they came from, in whose order they come."""
@@ -155,11 +159,11 @@ class Source(Protocol):
         ...
 
     def scan(
-        self, columns: Sequence[str], local: LocalAggregation | None = None, *, placed: bool = False
+        self, columns: Sequence[str], local: LocalAggregation | None = None, order: RowOrder = "any"
     ) -> ScanPlan | None:
         """How `columns` are read, with the kind and order columns of a changelog source; or, with `local`, groups and
-        partial aggregates instead of rows: None if this source cannot do that. With `placed`, every row is read, in the
-        order of its partition, which is in the column PLACE."""
+        partial aggregates instead of rows: None if this source cannot do that. With the order
+        'partition', every row is read, in the order of its partition, which is in the column PLACE."""
         ...
 
     def partitions(self, position: Position) -> Sequence[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from headwater.connectors.runtime import (
     LocalAggregation,
     Position,
+    RowOrder,
     RuntimeContext,
     ScanPlan,
     Source,
@@ -70,8 +71,8 @@ class Inputs:
         return [source.splits(start, end) for source, start, end in asked]
 
     def scan(self, scan: Scan | Values, local: LocalAggregation | None = None) -> ScanPlan | None:
-        placed = isinstance(scan, Scan) and scan.placed
-        return self.sources[self.place_of(scan)].scan(scan.names, local, placed=placed)
+        order: RowOrder = "partition" if isinstance(scan, Scan) and scan.placed else "any"
+        return self.sources[self.place_of(scan)].scan(scan.names, local, order)
 
     def name_of(self, place: int) -> str:
         scan = self._scans[place][0]

@@ -8,7 +8,15 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import IntegerType, StructType
 
-from headwater.connectors.runtime import LocalAggregation, Position, RuntimeContext, ScanPlan, Split, UnchangingSource
+from headwater.connectors.runtime import (
+    LocalAggregation,
+    Position,
+    RowOrder,
+    RuntimeContext,
+    ScanPlan,
+    Split,
+    UnchangingSource,
+)
 from headwater.plan.nodes import Values
 from headwater.sql.spark_text import quote_name
 
@@ -36,7 +44,7 @@ class ValuesSource(UnchangingSource):
         return [[[first, count]] if count else []]
 
     def scan(
-        self, columns: Sequence[str], local: LocalAggregation | None = None, *, placed: bool = False
+        self, columns: Sequence[str], local: LocalAggregation | None = None, order: RowOrder = "any"
     ) -> ScanPlan | None:
         if local is not None:
             return None

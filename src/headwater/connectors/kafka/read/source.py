@@ -33,6 +33,7 @@ from headwater.connectors.runtime import (
     LocalAggregation,
     Position,
     Reader,
+    RowOrder,
     RuntimeContext,
     ScanPlan,
     Split,
@@ -111,10 +112,10 @@ class KafkaSource:
         return list(position)
 
     def scan(
-        self, columns: Sequence[str], local: LocalAggregation | None = None, *, placed: bool = False
+        self, columns: Sequence[str], local: LocalAggregation | None = None, order: RowOrder = "any"
     ) -> ScanPlan | None:
         metric = f"headwater-bad-{self._table.name}-{next(_scan_numbers)}" if self._bad.tolerated else ""
-        scan = TableScan(self._table, tuple(columns), self._bad.tolerated, metric, placed)
+        scan = TableScan(self._table, tuple(columns), self._bad.tolerated, metric, placed=order == "partition")
         if local is None:
             plan = self._plan(scan.rows, scan.decoding(), scan.expressions.rows, metric)
             topic = only_topic(self._table)
