@@ -162,7 +162,6 @@ def test_a_condition_holds_for_what_was_read_and_for_what_was_not(lab: Lab, chun
     where = And(
         Compare("<", ColumnRef("n"), Literal(90, pa.int64())),
         Compare("<>", ColumnRef("who"), Literal("a", pa.string())),
-        Compare("<>", ColumnRef("who"), Literal("a", pa.string())),
     )
     groups = PreAggregation((("who", "g"),), (PartialAggregate("c", "rows"),))
     found = reading.groups(
