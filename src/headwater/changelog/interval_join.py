@@ -20,7 +20,7 @@ from headwater.changelog.counted_rows import COUNT, CountedRows, Delta, net_rows
 from headwater.changelog.emission import Emission, Weighted
 from headwater.changelog.grouping import group_rows
 from headwater.changelog.identity import take_table
-from headwater.changelog.join import JoinInput
+from headwater.changelog.join import JoinInput, JoinSides
 from headwater.changelog.kinds import HASH
 from headwater.changelog.operator import State, Time
 from headwater.changelog.pairing import Pairs, key_columns, key_ids, key_pairs, without_nulls
@@ -41,23 +41,17 @@ _PRESERVED: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class IntervalJoinOperator:
+class IntervalJoinOperator(JoinSides):
     """A pair matches if right time - left time, in microseconds, is from `low` to `high`, both inclusive. `HASH` has
     the hash of the keys in its upper half, and one of all columns in the lower. The output has all columns of both
     sides, whose names differ."""
 
-    left: JoinInput
-    right: JoinInput
     left_time: str
     right_time: str
     low: int
     high: int
     kind: IntervalKind = "inner"
     condition: Condition | None = None
-
-    @property
-    def inputs(self) -> tuple[pa.Schema, ...]:
-        return (self.left.schema, self.right.schema)
 
     @property
     def timed(self) -> bool:

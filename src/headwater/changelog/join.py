@@ -30,7 +30,7 @@ from headwater.changelog.operator import State, Time
 from headwater.changelog.pairing import Pairs, key_columns, key_ids, key_pairs, without_nulls
 from headwater.state.table import StateTable, TableSpec
 
-__all__ = ["JoinInput", "JoinKind", "JoinOperator"]
+__all__ = ["JoinInput", "JoinKind", "JoinOperator", "JoinSides"]
 
 JoinKind = Literal["inner", "left", "right", "full", "semi", "anti", "mark"]
 
@@ -60,7 +60,19 @@ class JoinInput:
 
 
 @dataclass(frozen=True)
-class JoinOperator(Emitting):
+class JoinSides:
+    """The two inputs of any join. Column names differ between them."""
+
+    left: JoinInput
+    right: JoinInput
+
+    @property
+    def inputs(self) -> tuple[pa.Schema, ...]:
+        return (self.left.schema, self.right.schema)
+
+
+@dataclass(frozen=True)
+class JoinOperator(JoinSides, Emitting):
     """Column names differ between the sides. The output has all columns of both, or of the left alone (semi, anti). A
     mark join has all rows of the left, and in the column `mark` whether each of them has a match.
 
@@ -69,18 +81,12 @@ class JoinOperator(Emitting):
     `updates` is a key of the result: see `Emission`.
     """
 
-    left: JoinInput
-    right: JoinInput
     kind: JoinKind = "inner"
     condition: Condition | None = None
     unknown_matches: bool = False
     updates: tuple[str, ...] = ()
     before: bool = True
     mark: str = ""
-
-    @property
-    def inputs(self) -> tuple[pa.Schema, ...]:
-        return (self.left.schema, self.right.schema)
 
     @property
     def tables(self) -> tuple[TableSpec, ...]:

@@ -24,7 +24,7 @@ from headwater.changelog.conditions import Condition
 from headwater.changelog.counted_rows import COUNT, CountedRows, distinct, net_rows, remove_rows
 from headwater.changelog.grouping import group_rows
 from headwater.changelog.identity import take_table
-from headwater.changelog.join import JoinInput
+from headwater.changelog.join import JoinSides
 from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, KIND_TYPE, UPDATE_BEFORE
 from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, POSITION
 from headwater.changelog.operator import State, Time
@@ -43,11 +43,9 @@ _NO_TIME = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True)
-class _Sides:
+class _VersionJoin(JoinSides):
     """What both joins have in common. The output has all columns of both sides, whose names differ."""
 
-    left: JoinInput
-    right: JoinInput
     kind: TemporalKind = "inner"
     condition: Condition | None = None
 
@@ -82,7 +80,7 @@ class _Sides:
 
 
 @dataclass(frozen=True)
-class TemporalJoinOperator(_Sides):
+class TemporalJoinOperator(_VersionJoin):
     """`left_time` and `right_time` are columns with event time. A delete without a time is one of the newest version.
 
     `HASH` has the hash of the keys in its upper half, and on the left one of all columns in the lower.
@@ -90,10 +88,6 @@ class TemporalJoinOperator(_Sides):
 
     left_time: str = ""
     right_time: str = ""
-
-    @property
-    def inputs(self) -> tuple[pa.Schema, ...]:
-        return (self.left.schema, self.right.schema)
 
     @property
     def timed(self) -> bool:
@@ -265,12 +259,8 @@ class TemporalJoinOperator(_Sides):
 
 
 @dataclass(frozen=True)
-class LookupJoinOperator(_Sides):
+class LookupJoinOperator(_VersionJoin):
     """`HASH` has the hash of the keys in its upper half. The newest version of a key is the one that came last."""
-
-    @property
-    def inputs(self) -> tuple[pa.Schema, ...]:
-        return (self.left.schema, self.right.schema)
 
     @property
     def timed(self) -> bool:

@@ -37,7 +37,7 @@ def decide_changelog(root: n.Write) -> n.Write:
     if shown is not None:
         before = taken is Accepts.ALL
         rows = require.full(root.input)
-        node = n.Materialize(rows.columns, rows, root.by, shown, root.table.name, before)
+        node = n.Materialize(rows.columns, rows, root.by, before, shown, root.table.name)
         return replace(root, input=node)
     if not updating or taken is Accepts.ALL:
         return replace(root, input=require.full(root.input))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 from sqlglot import exp
 
-from headwater.errors import SqlError
 from headwater.plan import nodes as n
-from headwater.plan.relation import Relation, with_expressions
+from headwater.plan.over_clause import OverClauses, sort_column
+from headwater.plan.relation import Relation
 from headwater.sql.expressions import Scope, ScopeColumn, bound_column, compile_aggregate, compile_expression
 from headwater.sql.expressions.calls import AGGREGATES, called_name
 from headwater.sql.typed import Expr
@@ -25,14 +25,11 @@ _TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
 Definition = tuple[n.Key, tuple[n.SortColumn, ...]]
 
 
-class Overs:
+class Overs(OverClauses):
     """Those of one SELECT. `relation` has the rows, with a column for every result."""
 
     def __init__(self, builder: Builder, relation: Relation, named_windows: Sequence[exp.Window]) -> None:
-        self.relation = relation
-        self._builder = builder
-        self._locate = builder.locate
-        self._windows = {window.name: window for window in named_windows}
+        super().__init__(builder, relation, named_windows)
         self._calls: dict[str, tuple[Definition, n.Column, n.OverCall]] = {}
 
     def replace(self, trees: Sequence[exp.Expr]) -> list[exp.Expr]:
@@ -71,15 +68,15 @@ class Overs:
         self.relation = Relation(node, Scope(tuple(scope)))
 
     def _call(self, window: exp.Window) -> tuple[Definition, n.Column, n.OverCall]:
-        definition = self._definition(window)
-        partition = tuple(dict.fromkeys(self._column(tree) for tree in definition.args.get("partition_by") or ()))
+        definition = self.definition(window)
+        partition = tuple(dict.fromkeys(self.column(tree) for tree in definition.args.get("partition_by") or ()))
         items = definition.args["order"].expressions if definition.args.get("order") is not None else []
-        order = tuple(_sort_column(self._column(item.this), item) for item in items)
+        order = tuple(sort_column(self.column(item.this), item) for item in items)
         frame = self._frame(window, definition.args.get("spec"), order)
         over = self._shown(partition, order, definition.args.get("spec"))
         call = self._compiled(window, frame, over)
         if not order and (call.function in {"LAG", "LEAD"} or frame.kind == "rows"):
-            raise self._error(window, f"{call.function} over rows needs an ORDER BY in its OVER clause.")
+            raise self.error(window, f"{call.function} over rows needs an ORDER BY in its OVER clause.")
         return (partition, order), n.Column(self._builder.join_settings.fresh(), call.type), call
 
     def _compiled(self, window: exp.Window, frame: n.OverFrame, over: str) -> n.OverCall:
@@ -88,22 +85,22 @@ class Overs:
             return self._shifted(call, over)
         compiled = compile_aggregate(call, self.relation.scope, self._locate)
         if compiled.distinct or compiled.filter is not None:
-            raise self._error(window, "DISTINCT and FILTER with OVER are not supported.")
-        argument = self._of(compiled.argument) if compiled.argument is not None else ""
+            raise self.error(window, "DISTINCT and FILTER with OVER are not supported.")
+        argument = self.column_of(compiled.argument) if compiled.argument is not None else ""
         return n.OverCall(compiled.function, argument, frame, compiled.type, f"{compiled.text} {over}")
 
     def _shifted(self, call: exp.Anonymous, over: str) -> n.OverCall:
         name, arguments = called_name(call), call.expressions
         if not 1 <= len(arguments) <= 3:
-            raise self._error(call, f"{name} takes a value, and perhaps a number of rows and a default.")
+            raise self.error(call, f"{name} takes a value, and perhaps a number of rows and a default.")
         value, *others = (compile_expression(tree, self.relation.scope, self._locate) for tree in arguments)
         offset = others[0].literal if others else 1
         if not isinstance(offset, int) or isinstance(offset, bool) or offset < 0:
-            raise self._error(call, f"The number of rows of {name} must be a literal of 0 or more.")
-        default = self._of(others[1]) if len(others) > 1 else ""
+            raise self.error(call, f"The number of rows of {name} must be a literal of 0 or more.")
+        default = self.column_of(others[1]) if len(others) > 1 else ""
         text = f"{name}({', '.join(e.text for e in (value, *others))}) {over}"
         kind = value.type.as_nullable()
-        return n.OverCall(name, self._of(value), n.OverFrame(), kind, text, offset, default)
+        return n.OverCall(name, self.column_of(value), n.OverFrame(), kind, text, offset, default)
 
     def _frame(self, window: exp.Window, spec: exp.Expr | None, order: tuple[n.SortColumn, ...]) -> n.OverFrame:
         if spec is None:
@@ -124,7 +121,7 @@ class Overs:
         assert isinstance(bound, exp.Expr)
         compiled = compile_expression(bound, self.relation.scope, self._locate)
         if not isinstance(compiled.literal, int) or isinstance(compiled.literal, bool):
-            raise self._error(window, "The bounds of ROWS and RANGE must be literals.")
+            raise self.error(window, "The bounds of ROWS and RANGE must be literals.")
         if kind == "range":
             self._check_range(window, compiled, order)
         return -compiled.literal if side == "PRECEDING" else compiled.literal
@@ -136,7 +133,7 @@ class Overs:
         of_number = kind is not None and kind.is_integer and bound.type.is_integer
         if not of_time and not of_number:
             hint = "Order by one TIMESTAMP and write RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND CURRENT ROW."
-            raise self._error(window, "The bounds of RANGE do not fit its ORDER BY.", hint)
+            raise self.error(window, "The bounds of RANGE do not fit its ORDER BY.", hint)
 
     def _shown(self, partition: n.Key, order: tuple[n.SortColumn, ...], spec: exp.Expr | None) -> str:
         clauses = [f"PARTITION BY {', '.join(partition)}"] if partition else []
@@ -145,29 +142,6 @@ class Overs:
             ends = " AND ".join(_end_text(spec.args[end], spec.args.get(f"{end}_side")) for end in _ENDS)
             clauses.append(f"{str(spec.args['kind']).upper()} BETWEEN {ends}")
         return f"OVER ({' '.join(clauses)})"
-
-    def _definition(self, window: exp.Window) -> exp.Window:
-        name = window.args.get("alias")
-        if name is None:
-            return window
-        found = self._windows.get(name.name)
-        if found is None:
-            raise self._error(window, f"There is no window '{name.name}'.", "Declare it: WINDOW w AS (…).")
-        return found
-
-    def _column(self, tree: exp.Expr) -> str:
-        return self._of(compile_expression(tree, self.relation.scope, self._locate))
-
-    def _of(self, expression: Expr) -> str:
-        """The column that holds a value: its own, or one that is computed first."""
-        if expression.column is not None:
-            return expression.column
-        name = self._builder.join_settings.fresh()
-        self.relation = Relation(with_expressions(self.relation.node, {name: expression}), self.relation.scope)
-        return name
-
-    def _error(self, at: exp.Expr, fact: str, hint: str = "") -> SqlError:
-        return SqlError(fact, position=self._locate(at), hint=hint)
 
 
 _ENDS = ("start", "end")
@@ -193,10 +167,6 @@ def _is_by_time(node: n.Node, order: tuple[n.SortColumn, ...], calls: Sequence[n
     if len(order) != 1 or order[0].descending or node.mode is not n.Mode.APPEND:
         return False
     return order[0].name in node.times and not any(call.looks_ahead for call in calls)
-
-
-def _sort_column(name: str, item: exp.Expr) -> n.SortColumn:
-    return n.SortColumn(name, bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
 
 
 def _end_text(bound: object, side: str | None) -> str:

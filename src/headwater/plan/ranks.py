@@ -10,8 +10,9 @@ from sqlglot import exp
 from headwater.errors import SqlError
 from headwater.plan import nodes as n
 from headwater.plan.nodes import column_reference
-from headwater.plan.relation import Relation, output_name, with_expressions, without_alias
-from headwater.sql.expressions import Scope, ScopeColumn, bound_column, compile_expression
+from headwater.plan.over_clause import OverClauses, sort_column
+from headwater.plan.relation import Relation, output_name, without_alias
+from headwater.sql.expressions import Scope, ScopeColumn, bound_column
 from headwater.sql.types import BIGINT
 
 if TYPE_CHECKING:
@@ -28,14 +29,11 @@ _NUMBER = BIGINT.not_null()
 _HIDDEN = "__order"
 
 
-class Ranks:
+class Ranks(OverClauses):
     """Those of one SELECT. `relation` has the rows, with a column for every number."""
 
     def __init__(self, builder: Builder, relation: Relation, named_windows: Sequence[exp.Window]) -> None:
-        self.relation = relation
-        self._builder = builder
-        self._locate = builder.locate
-        self._windows = {window.name: window for window in named_windows}
+        super().__init__(builder, relation, named_windows)
         self._numbered: dict[str, ScopeColumn] = {}
 
     def replace(self, tree: exp.Expr) -> exp.Expr:
@@ -58,14 +56,14 @@ class Ranks:
 
     def _ranked(self, window: exp.Window) -> ScopeColumn:
         function = _FUNCTIONS[type(window.this)]
-        definition = self._definition(window)
+        definition = self.definition(window)
         if definition.args.get("spec") is not None:
-            raise self._error(window, f"{function.upper()}() takes no ROWS or RANGE.")
+            raise self.error(window, f"{function.upper()}() takes no ROWS or RANGE.")
         order = definition.args.get("order")
         if order is None:
-            raise self._error(window, f"{function.upper()}() needs an ORDER BY in its OVER clause.")
-        partition = tuple(self._column(tree) for tree in definition.args.get("partition_by") or ())
-        sorting = tuple(_sort_column(self._column(item.this), item) for item in order.expressions)
+            raise self.error(window, f"{function.upper()}() needs an ORDER BY in its OVER clause.")
+        partition = tuple(self.column(tree) for tree in definition.args.get("partition_by") or ())
+        sorting = tuple(sort_column(self.column(item.this), item) for item in order.expressions)
         name = self._builder.join_settings.fresh()
         node = self.relation.node
         ranked = n.Rank(
@@ -81,27 +79,6 @@ class Ranks:
         column = ScopeColumn("", name, name, _NUMBER)
         self.relation = Relation(ranked, Scope((*self.relation.scope.columns, column)))
         return column
-
-    def _definition(self, window: exp.Window) -> exp.Window:
-        name = window.args.get("alias")
-        if name is None:
-            return window
-        found = self._windows.get(name.name)
-        if found is None:
-            raise self._error(window, f"There is no window '{name.name}'.", "Declare it: WINDOW w AS (…).")
-        return found
-
-    def _column(self, tree: exp.Expr) -> str:
-        expression = compile_expression(tree, self.relation.scope, self._locate)
-        if expression.column is not None:
-            return expression.column
-        name = self._builder.join_settings.fresh()
-        node = with_expressions(self.relation.node, {name: expression})
-        self.relation = Relation(node, self.relation.scope)
-        return name
-
-    def _error(self, at: exp.Expr, fact: str, hint: str = "") -> SqlError:
-        return SqlError(fact, position=self._locate(at), hint=hint)
 
 
 def _is_rank(window: exp.Window) -> bool:
@@ -125,7 +102,7 @@ def build_limited(builder: Builder, query: exp.Expr, named: Named) -> n.Node:
         bare.set(clause, None)
     items = order.expressions if order is not None else []
     node, columns = _with_sort_columns(builder, bare, [item.this for item in items], named)
-    sorting = tuple(_sort_column(name, item) for name, item in zip(columns, items, strict=True))
+    sorting = tuple(sort_column(name, item) for name, item in zip(columns, items, strict=True))
     ranked: n.Node = n.Rank(node.columns, node, (), sorting, first=skipped + 1, last=last)
     kept = [c for c in node.columns if not c.name.startswith(_HIDDEN)]
     if len(kept) < len(node.columns):
@@ -195,9 +172,3 @@ def _count(builder: Builder, clause: exp.Expr) -> int:
     if not isinstance(tree, exp.Literal) or tree.is_string or not tree.name.isdigit():
         raise SqlError("LIMIT and OFFSET take a whole number.", position=builder.locate(clause))
     return int(tree.name)
-
-
-def _sort_column(name: str, item: exp.Ordered) -> n.SortColumn:
-    descending = bool(item.args.get("desc"))
-    nulls = item.args.get("nulls_first")
-    return n.SortColumn(name, descending, not descending if nulls is None else bool(nulls))

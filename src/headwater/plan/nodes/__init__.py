@@ -31,10 +31,9 @@ from headwater.plan.nodes.base import (
     typed,
     walk,
 )
-from headwater.plan.nodes.changes import Consolidate, FilterToDelete, Normalize
+from headwater.plan.nodes.changes import Consolidate, FilterToDelete, Materialize, Normalize
 from headwater.plan.nodes.expand import Expand
 from headwater.plan.nodes.join import Comparison, Condition, Flag, Join, JoinKind, Logic, Negation, Truth
-from headwater.plan.nodes.materialize import Materialize
 from headwater.plan.nodes.over import Over, OverCall, OverFrame, OverTime
 from headwater.plan.nodes.rank import Rank, RankFunction, SortColumn
 from headwater.plan.nodes.rows import Filter, Project, Unary, UnionAll, column_reference

@@ -201,15 +201,20 @@ class Node:
         """Columns for which rows with the same values are in one partition; None if there are none."""
         return self.partitioned_by
 
+    @cached_property
+    def closes(self) -> Window | None:
+        """The window whose rows it computes once, when the window closes; None if it computes row by row."""
+        return None
+
     @property
     def timed(self) -> bool:
         """Whether what it emits depends on the watermark, or on processing time."""
-        return False
+        return self.closes is not None
 
     @property
     def clock(self) -> TimeKind:
         """Which time it depends on, if it is `timed`."""
-        return TimeKind.EVENT
+        return self.closes.kind if self.closes is not None else TimeKind.EVENT
 
     # needs that flow down
 

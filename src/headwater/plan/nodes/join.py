@@ -9,10 +9,10 @@ from itertools import product
 from typing import Literal
 
 from headwater.plan.nodes.base import Key, Mode, Node, StateSchema, Takes, TimeKind, Window, distinct_keys, typed
-from headwater.plan.nodes.rows import narrow
+from headwater.plan.nodes.rows import Binary, narrow
 from headwater.sql.typed import Expr
 
-__all__ = ["Comparison", "Condition", "Flag", "Join", "JoinKind", "Logic", "Negation", "Truth"]
+__all__ = ["Comparison", "Condition", "Flag", "Join", "JoinKind", "KeyedJoin", "Logic", "Negation", "Truth"]
 
 JoinKind = Literal["inner", "left", "right", "full", "semi", "anti", "mark"]
 
@@ -79,7 +79,59 @@ Condition = Flag | Comparison | Logic | Negation | Truth
 
 
 @dataclass(frozen=True)
-class Join(Node):
+class KeyedJoin(Binary, abstract=True):
+    """What all joins by keys share. The names of columns differ between the sides. Keys are compared in order; NULL
+    equals nothing. `text` is the condition for EXPLAIN."""
+
+    kind: JoinKind
+    left_keys: Key
+    right_keys: Key
+    condition: Condition | None
+    text: str
+
+    @cached_property
+    def constants(self) -> Mapping[str, Expr]:
+        kept = {"inner": self.inputs, "right": (self.right,), "full": ()}.get(self.kind, (self.left,))
+        return {name: e for side in kept for name, e in side.constants.items()}
+
+    @property
+    def partitioned_by(self) -> Key | None:
+        return self.right_keys if self.kind == "right" else self.left_keys
+
+    @cached_property
+    def distribution(self) -> Key | None:
+        """Rows of a full join that are only on one side have NULL in the key of the other."""
+        return None if self.kind == "full" and self.left_keys else self.partitioned_by
+
+    @property
+    def mark(self) -> str:
+        """The column of a mark join that says whether a row has a match."""
+        return self.columns[-1].name if self.kind == "mark" else ""
+
+    @property
+    def read(self) -> frozenset[str]:
+        """The columns that the join reads itself."""
+        asked = self.condition.columns if self.condition is not None else frozenset()
+        return frozenset({*self.left_keys, *self.right_keys}) | asked
+
+    def needs(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        wanted = needed | self.read
+        # Rows are counted even where nobody asks for a column of them.
+        return tuple(wanted & frozenset(side.names) or frozenset(side.names[:1]) for side in self.inputs)
+
+    def narrowed(self, needed: frozenset[str], inputs: Sequence[Node]) -> Node:
+        """Columns that only the join reads go no further: they would be kept in the state of the next one."""
+        left, right = inputs
+        # A mark that nobody reads changes nothing: each row of the left is there once, with or without it.
+        if self.kind == "mark" and self.mark not in needed:
+            return narrow(left, tuple(c for c in left.columns if c.name in needed))
+        there = {*left.names, *right.names, self.mark}
+        node = replace(self, columns=tuple(c for c in self.columns if c.name in there), left=left, right=right)
+        return narrow(node, tuple(c for c in node.columns if c.name in needed))
+
+
+@dataclass(frozen=True)
+class Join(KeyedJoin):
     """`columns` are those of both sides, or of the left alone (semi, anti), or of the left and then a BOOLEAN that says
     whether the row has a match (mark); their names differ between the sides.
     `left_keys` and `right_keys` are compared in order; NULL equals nothing. `text` is the condition for EXPLAIN.
@@ -87,11 +139,6 @@ class Join(Node):
     With `unknown_matches` a pair matches unless its condition is FALSE: an anti join is then NOT IN. Without `before`,
     it emits one net change per `net_key`."""
 
-    left: Node
-    right: Node
-    kind: JoinKind
-    left_keys: Key
-    right_keys: Key
     condition: Condition | None = None
     text: str = ""
     unknown_matches: bool = False
@@ -101,21 +148,8 @@ class Join(Node):
     state_version = 1
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
-
-    def with_inputs(self, inputs: Sequence[Node]) -> Node:
-        left, right = inputs
-        return replace(self, left=left, right=right)
-
-    @property
     def shows_pairs(self) -> bool:
         return self.kind not in ("semi", "anti", "mark")
-
-    @property
-    def mark(self) -> str:
-        """The column of a mark join that says whether a row has a match."""
-        return self.columns[-1].name if self.kind == "mark" else ""
 
     @cached_property
     def closes(self) -> Window | None:
@@ -127,14 +161,6 @@ class Join(Node):
         pairs = list(zip(self.left_keys, self.right_keys, strict=True))
         whole = (left.start, right.start) in pairs and (left.end, right.end) in pairs and left.local == right.local
         return left if whole else None
-
-    @property
-    def timed(self) -> bool:
-        return self.closes is not None
-
-    @property
-    def clock(self) -> TimeKind:
-        return self.closes.kind if self.closes is not None else TimeKind.EVENT
 
     @cached_property
     def window(self) -> Window | None:
@@ -177,20 +203,6 @@ class Join(Node):
         renamings = [{right: left for left, right in pairs}, dict(pairs)]
         return [tuple(dict.fromkeys(same.get(name, name) for name in key)) for key in keys for same in renamings]
 
-    @cached_property
-    def constants(self) -> Mapping[str, Expr]:
-        kept = {"inner": self.inputs, "right": (self.right,), "full": ()}.get(self.kind, (self.left,))
-        return {name: e for side in kept for name, e in side.constants.items()}
-
-    @property
-    def partitioned_by(self) -> Key | None:
-        return self.right_keys if self.kind == "right" else self.left_keys
-
-    @cached_property
-    def distribution(self) -> Key | None:
-        """Rows of a full join that are only on one side have NULL in the key of the other."""
-        return None if self.kind == "full" and self.left_keys else self.partitioned_by
-
     @property
     def takes(self) -> tuple[Takes, ...]:
         return (Takes.CHANGES, Takes.CHANGES)
@@ -208,22 +220,6 @@ class Join(Node):
         if self.kind not in ("right", "full") and names <= set(self.left.names):
             return (same, None)
         return (None, same) if self.kind in ("inner", "right") and names <= set(self.right.names) else ()
-
-    def needs(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        wanted = needed | {*self.left_keys, *self.right_keys}
-        wanted |= self.condition.columns if self.condition is not None else frozenset()
-        # Rows are counted even where nobody asks for a column of them.
-        return tuple(wanted & frozenset(side.names) or frozenset(side.names[:1]) for side in self.inputs)
-
-    def narrowed(self, needed: frozenset[str], inputs: Sequence[Node]) -> Node:
-        """Columns that only the join reads go no further: they would be kept in the state of the next one."""
-        left, right = inputs
-        # A mark that nobody reads changes nothing: each row of the left is there once, with or without it.
-        if self.kind == "mark" and self.mark not in needed:
-            return narrow(left, tuple(c for c in left.columns if c.name in needed))
-        there = {*left.names, *right.names, self.mark}
-        node = replace(self, columns=tuple(c for c in self.columns if c.name in there), left=left, right=right)
-        return narrow(node, tuple(c for c in node.columns if c.name in needed))
 
     def described(self) -> str:
         word = ("Window" if self.closes is not None else "") + _WORDS.get(self.kind, f"{self.kind.capitalize()}Join")

@@ -73,14 +73,6 @@ class Rank(Unary):
         whole = window is not None and window.session is None and {window.start, window.end} <= set(self.partition)
         return window if whole else None
 
-    @property
-    def timed(self) -> bool:
-        return self.closes is not None
-
-    @property
-    def clock(self) -> TimeKind:
-        return self.closes.kind if self.closes is not None else TimeKind.EVENT
-
     @cached_property
     def window(self) -> Window | None:
         return self.closes

@@ -23,7 +23,7 @@ from headwater.plan.nodes.base import (
 from headwater.sql.spark_text import quote_name
 from headwater.sql.typed import Expr
 
-__all__ = ["Filter", "Project", "Unary", "UnionAll", "column_reference", "narrow"]
+__all__ = ["Binary", "Filter", "PassThrough", "Project", "Unary", "UnionAll", "column_reference", "narrow"]
 
 
 def column_reference(column: Column) -> Expr:
@@ -44,6 +44,55 @@ class Unary(Node, abstract=True):
     def with_inputs(self, inputs: Sequence[Node]) -> Node:
         (only,) = inputs
         return replace(self, input=only)
+
+
+@dataclass(frozen=True)
+class PassThrough(Unary, abstract=True):
+    """Rows that are passed on stay as they are, and where they are: all facts about them hold further on."""
+
+    @cached_property
+    def mode(self) -> Mode:
+        return self.input.mode
+
+    @cached_property
+    def keys(self) -> tuple[Key, ...]:
+        return self.input.keys
+
+    @cached_property
+    def constants(self) -> Mapping[str, Expr]:
+        return self.input.constants
+
+    @cached_property
+    def distribution(self) -> Key | None:
+        return self.input.distribution
+
+    @cached_property
+    def times(self) -> Mapping[str, TimeKind]:
+        return self.input.times
+
+    @cached_property
+    def window(self) -> Window | None:
+        return self.input.window
+
+    @property
+    def takes(self) -> tuple[Takes, ...]:
+        return (Takes.UPSERTS,)
+
+
+@dataclass(frozen=True)
+class Binary(Node, abstract=True):
+    """A node with two inputs."""
+
+    left: Node
+    right: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, inputs: Sequence[Node]) -> Node:
+        left, right = inputs
+        return replace(self, left=left, right=right)
 
 
 @dataclass(frozen=True)
@@ -140,40 +189,12 @@ def narrow(node: Node, columns: tuple[Column, ...]) -> Node:
 
 
 @dataclass(frozen=True)
-class Filter(Unary):
+class Filter(PassThrough):
     """Keep rows for which the predicate is TRUE."""
 
     predicate: Expr
 
     row_wise = True
-
-    @cached_property
-    def mode(self) -> Mode:
-        return self.input.mode
-
-    @cached_property
-    def keys(self) -> tuple[Key, ...]:
-        return self.input.keys
-
-    @cached_property
-    def constants(self) -> Mapping[str, Expr]:
-        return self.input.constants
-
-    @cached_property
-    def distribution(self) -> Key | None:
-        return self.input.distribution
-
-    @cached_property
-    def times(self) -> Mapping[str, TimeKind]:
-        return self.input.times
-
-    @cached_property
-    def window(self) -> Window | None:
-        return self.input.window
-
-    @property
-    def takes(self) -> tuple[Takes, ...]:
-        return (Takes.UPSERTS,)
 
     def needs(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         return (needed | self.predicate.refs,)

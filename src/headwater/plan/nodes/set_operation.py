@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from headwater.plan.nodes.base import Key, Mode, Node, StateSchema, Takes, distinct_keys, typed
+from headwater.plan.nodes.rows import Binary
 
 __all__ = ["SetOperation"]
 
 
 @dataclass(frozen=True)
-class SetOperation(Node):
+class SetOperation(Binary):
     """`function` is INTERSECT or EXCEPT, with or without ALL. The columns of both inputs have the same names and
     types."""
 
-    left: Node
-    right: Node
     function: str
 
     state_version = 1
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
-
-    def with_inputs(self, inputs: Sequence[Node]) -> Node:
-        left, right = inputs
-        return replace(self, left=left, right=right)
 
     @property
     def _intersects(self) -> bool:

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from headwater.plan.nodes.base import Column, Key, Mode, Node, SessionGap, Takes, TimeKind, Window, distinct_keys
-from headwater.plan.nodes.rows import Unary
+from headwater.plan.nodes.rows import PassThrough, Unary
 from headwater.sql.typed import Expr
 
 __all__ = ["ProcessingTime", "Watermark", "WindowSpec", "WindowTable"]
 
 
 @dataclass(frozen=True)
-class _Stamped(Unary, abstract=True):
+class _Stamped(PassThrough, abstract=True):
     """Rows pass as they are, but for their time. `column` is the time attribute."""
 
     column: str
@@ -27,20 +27,8 @@ class _Stamped(Unary, abstract=True):
     row_wise = True
 
     @cached_property
-    def mode(self) -> Mode:
-        return self.input.mode
-
-    @cached_property
-    def keys(self) -> tuple[Key, ...]:
-        return self.input.keys
-
-    @cached_property
     def constants(self) -> Mapping[str, Expr]:
         return {name: e for name, e in self.input.constants.items() if name != self.column}
-
-    @property
-    def takes(self) -> tuple[Takes, ...]:
-        return (Takes.UPSERTS,)
 
     def net(self, key: Key) -> Node | None:
         found = self.input.net(key)

@@ -3,72 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
 from headwater.plan.nodes.base import Key, Mode, Node, StateSchema, Takes, TimeKind, distinct_keys, typed
-from headwater.plan.nodes.join import Condition, JoinKind
-from headwater.plan.nodes.rows import narrow
-from headwater.sql.typed import Expr
+from headwater.plan.nodes.join import KeyedJoin
 
 __all__ = ["IntervalJoin", "LookupJoin", "TemporalJoin"]
 
 
 @dataclass(frozen=True)
-class _TimedJoin(Node, abstract=True):
-    """`columns` are those of both sides, whose names differ. Keys are compared in order; NULL equals nothing. `text` is
-    the condition for EXPLAIN."""
-
-    left: Node
-    right: Node
-    kind: JoinKind
-    left_keys: Key
-    right_keys: Key
-    condition: Condition | None
-    text: str
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
-
-    def with_inputs(self, inputs: Sequence[Node]) -> Node:
-        left, right = inputs
-        return replace(self, left=left, right=right)
+class _TimedJoin(KeyedJoin, abstract=True):
+    """Emits inserts only: what a row is joined with is final when it is emitted."""
 
     @cached_property
     def mode(self) -> Mode:
         return Mode.APPEND
 
-    @cached_property
-    def constants(self) -> Mapping[str, Expr]:
-        kept = {"inner": self.inputs, "left": (self.left,), "right": (self.right,)}.get(self.kind, ())
-        return {name: e for side in kept for name, e in side.constants.items()}
-
-    @property
-    def partitioned_by(self) -> Key | None:
-        return self.right_keys if self.kind == "right" else self.left_keys
-
-    @cached_property
-    def distribution(self) -> Key | None:
-        return None if self.kind == "full" and self.left_keys else self.partitioned_by
-
-    @property
-    def read(self) -> frozenset[str]:
-        """The columns that the join reads itself."""
-        asked = self.condition.columns if self.condition is not None else frozenset()
-        return frozenset({*self.left_keys, *self.right_keys}) | asked
-
-    def needs(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        wanted = needed | self.read
-        return tuple(wanted & frozenset(side.names) or frozenset(side.names[:1]) for side in self.inputs)
-
     def narrowed(self, needed: frozenset[str], inputs: Sequence[Node]) -> Node:
-        left, right = inputs
-        there = {*left.names, *right.names}
-        node = replace(self, columns=tuple(c for c in self.columns if c.name in there), left=left, right=right)
-        kept = {*needed, *node.times}
-        return narrow(node, tuple(c for c in node.columns if c.name in kept))
+        return super().narrowed(needed | frozenset(self.times), inputs)
 
     def _words(self, word: str) -> str:
         return word if self.kind == "inner" else f"{self.kind.capitalize()}{word}"
