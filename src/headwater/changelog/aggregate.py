@@ -107,6 +107,8 @@ class AggregateOperator:
         hashes: Ints = flat(rows, HASH).to_numpy()[grouped.first]
         batch = self._reduced(rows, grouped)  # 1
         plain = [m for m in self.multisets if not isinstance(m, OrderedMultiset)]
+        # Multisets first: an accumulator over DISTINCT values changes only with values that appeared or disappeared,
+        # which the multiset alone can tell.
         moved = {m.name: m.apply(state[m.name], *m.unpacked(rows, grouped.of_row)) for m in plain}  # 2
         for a in (a for a in self.accumulators if a.multiset in moved):
             batch[a.name] = a.from_transitions(moved[a.multiset], self._multiset(a.multiset), count)
@@ -162,6 +164,8 @@ class AggregateOperator:
     ) -> dict[str, Kept]:
         """The accumulators of values that are kept in the order they came."""
         found: dict[str, Kept] = {}
+        # The rows of a group lie together in the state under the hash of its key, so the first row stands for all of
+        # them.
         hashes = flat(rows, HASH).to_numpy()[grouped.first]
         for multiset in (m for m in self.multisets if isinstance(m, OrderedMultiset)):
             table, orders = state[multiset.name], _orders(rows, grouped, old[_ARRIVALS])
@@ -187,6 +191,8 @@ class AggregateOperator:
     ) -> pa.Array:
         """Best of the stored and the appeared values, unless the stored one disappeared: then look at all values."""
         multiset, count = self._multiset(extreme.multiset), len(hashes)
+        # +1 where the first occurrence of a value appeared, -1 where the last one disappeared; a value that is there
+        # several times is none of them.
         weights = transitions.column(multiset.weight)
         reduction = Accumulator(multiset.value.name, multiset.value.type, extreme.function)
         best = reduction.per_group(transitions.filter(pc.greater(weights, 0)), count)
@@ -219,6 +225,7 @@ class AggregateOperator:
             self._part(groups, new, changed, UPDATE_AFTER),
             self._part(groups, old, hit & ~alive, DELETE),
         ]
+        # Retractions leave before what replaces them: a consumer that sees only part of the batch has no group twice.
         if self.before:
             parts.insert(0, self._part(groups, old, changed, UPDATE_BEFORE))
         return concat(parts)
@@ -235,6 +242,8 @@ def _orders(rows: pa.Table, grouped: Groups, arrivals: pa.Array) -> Ints:
     """The order of each row among all that ever came to its group."""
     numbers = np.arange(rows.num_rows, dtype=np.int64)
     came = flat(rows, ARRIVAL).to_numpy() if ARRIVAL in rows.column_names else numbers
+    # The shuffle hands over rows of different tasks in any order; the number they were given before it puts them back
+    # into the order in which they were read.
     in_order = np.lexsort([numbers, came, grouped.of_row])
     orders: Ints = np.empty(rows.num_rows, dtype=np.int64)
     orders[in_order] = places_in_groups(grouped.of_row[in_order])

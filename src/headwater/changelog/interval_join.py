@@ -89,6 +89,8 @@ class IntervalJoinOperator(JoinSides):
         if not batch.num_rows:
             return []
         rows = batch.select(moving.input.schema.names)
+        # A NULL in a key or in the time matches nothing, now or later: such a row is emitted alone at once, if its side
+        # is preserved, and never stored.
         comparable = without_nulls(
             [*(flat(rows, name) for name in moving.input.keys), flat(rows, moving.time)], rows.num_rows
         )
@@ -105,6 +107,7 @@ class IntervalJoinOperator(JoinSides):
         counts = flat(others, COUNT).to_numpy()
         for pairs in self._pairs(moving, standing, delta, others):
             m, s = self._matching(moving, delta.rows, others, pairs)
+            # Whether a row ever had a match is all that is kept: inputs are inserts only, so a match never goes away.
             matched[m], found[s] = True, True
             parts.append(self._together(delta.rows, others, (m, s), delta.change[m] * counts[s]))
         self._store(state, moving, delta, matched)
@@ -116,6 +119,7 @@ class IntervalJoinOperator(JoinSides):
         prefixes = [delta.hashes >> 32, flat(others, HASH).to_numpy() >> 32]
         (here, there), _ = key_ids(prefixes, columns)
         mine, theirs = moving.times(delta.rows), standing.times(others)
+        # The interval is that of right - left, whichever side moves.
         sign = 1 if moving.name == "left" else -1
         found = []
         for m, s in key_pairs(here, there):
@@ -140,6 +144,7 @@ class IntervalJoinOperator(JoinSides):
             values = [pa.array(matched | before)]
         side.rows.write(state[side.name], delta, values)
         prefixes, due = delta.hashes >> 32, side.times(delta.rows) + side.reach
+        # One entry per key and time is enough: when it is due, all rows of the key are looked at.
         first = group_rows(due ^ (prefixes << 32), [pa.array(prefixes), pa.array(due)]).first
         side.expiry.write(state[side.expiry.name], due[first], prefixes[first], [pa.array(prefixes[first])])
 
@@ -147,6 +152,7 @@ class IntervalJoinOperator(JoinSides):
         """Rows of a preserved side that have a match now, and had none."""
         if not side.preserved:
             return
+        # A row that is marked already is not written again: a popular row would be rewritten with every batch.
         fresh = found & ~flat(rows, MATCHED).to_numpy(zero_copy_only=False)
         rows = take_table(rows, np.flatnonzero(fresh))
         keys = [flat(rows, name) for name in side.input.columns.names]
@@ -160,10 +166,13 @@ class IntervalJoinOperator(JoinSides):
             return nothing
         side.expiry.remove(state[side.expiry.name], entries)
         rows = side.rows.scan_keys(state[side.name], flat(entries, KEY).to_numpy())
+        # Other rows of the same key may not be due yet; and keys that share a hash prefix are read with it.
         rows = take_table(rows, np.flatnonzero(side.times(rows) + side.reach <= time.watermark))
         remove_rows(state[side.name], rows)
         if not side.preserved:
             return nothing
+        # Only now it is certain that no match will come: emitted earlier, the row would have to be retracted, and the
+        # result is one of inserts.
         alone = np.flatnonzero(~flat(rows, MATCHED).to_numpy(zero_copy_only=False))
         rows = take_table(rows, alone)
         return self._alone(side, other, rows, flat(rows, COUNT).to_numpy())

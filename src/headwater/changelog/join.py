@@ -129,6 +129,7 @@ class JoinOperator(JoinSides, Emitting):
         if not batch.num_rows:
             return []
         table = state[moving.name]
+        # Rows that came and went within the batch cancel out first: their pairs would only be made to be retracted.
         delta = moving.rows.delta(table, net_rows(batch, moving.input.columns))
         if self.condition is None:
             parts = self._by_keys(state, moving, standing, delta)
@@ -153,6 +154,8 @@ class JoinOperator(JoinSides, Emitting):
             parts.append(self._alone(moving, delta.rows, delta.change, there > 0))
         if self._counts_keys(moving):
             flips = self._recount(state[moving.totals.name], delta, columns, comparable)
+        # Where no pairs are shown (semi, anti, mark), rows of the other side matter only if a key got its first row or
+        # lost its last one: most changes read nothing of the other side.
         met = comparable & changed if self._pairs_shown else flips != 0
         if met.any():
             parts += self._meet(state, moving, standing, delta.where(met), flips[met])
@@ -180,6 +183,8 @@ class JoinOperator(JoinSides, Emitting):
         before = flat(found.values, COUNT).fill_null(0).to_numpy()
         after = before + change
         totals.write(hashes, keys, [pa.array(after)], after == 0)
+        # One row stands for its key, so that the rows of the other side are judged once, however many rows of the key
+        # changed.
         flips[wanted[first]] = np.sign(after) - np.sign(before)
         return flips
 
@@ -188,6 +193,7 @@ class JoinOperator(JoinSides, Emitting):
         rows, here, there = self._candidates(state, moving, standing, delta)
         counts = flat(rows, COUNT).to_numpy()
         if self._pairs_shown:
+            # In chunks: a key that is frequent on both sides has a product of pairs that need not fit into memory.
             for m, s in key_pairs(here, there):
                 yield self._together(moving, delta.rows, rows, (m, s), delta.change[m] * counts[s])
         if standing.preserved and flips.any():
@@ -206,6 +212,8 @@ class JoinOperator(JoinSides, Emitting):
         gained: Ints = np.zeros(rows.num_rows, dtype=np.int64)
         for pairs in key_pairs(here, there, here >= 0):
             m, s = self._matching(moving, delta.rows, rows, pairs, condition)
+            # Counted with multiplicity: a row that is there twice is two matches, and both must go before there is
+            # none.
             np.add.at(found, m, counts[s])
             np.add.at(gained, s, delta.change[m])
             if self._pairs_shown:
@@ -248,6 +256,7 @@ class JoinOperator(JoinSides, Emitting):
         columns = key_columns(delta.rows, moving.input.keys)
         comparable = without_nulls(columns, len(delta.hashes))
         prefixes = prefix(delta.hashes)
+        # Found by the upper half of the hash, in which different keys may collide: the keys themselves decide below.
         rows = standing.rows.scan_keys(state[standing.name], prefixes[comparable])
         others = key_columns(rows, standing.input.keys)
         there = prefix(flat(rows, HASH).to_numpy())
@@ -278,6 +287,7 @@ class JoinOperator(JoinSides, Emitting):
     def _together(self, moving: _Side, delta: pa.Table, rows: pa.Table, pairs: Pairs, weights: Ints) -> Weighted:
         at = np.flatnonzero(weights)
         mine = take_table(delta, pairs[0][at])
+        # A pair of weight 0 came and went: taking only the others keeps a batch of updates small.
         others = take_table(rows, pairs[1][at])
         names = self._emission.columns.names
         columns = [mine.column(n) if n in mine.column_names else others.column(n) for n in names]

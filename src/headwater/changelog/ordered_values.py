@@ -105,8 +105,10 @@ class OrderedMultiset(Multiset):
 
     def _kept(self, values: Groups, weights: Ints, before: Ints, of: Ints, orders: Ints) -> Bools:
         """Which occurrences are left when each retraction, of this batch or earlier, has taken the oldest."""
+        # A negative count is a retraction that came before its row: it takes the first occurrence that comes.
         taken = before.clip(max=0) * -1
         np.add.at(taken, values.of_row, -weights.clip(max=0))
+        # Which of several equal occurrences is retracted cannot be known; the oldest one is, as in Flink, always.
         in_order = np.lexsort([orders, of])
         kept: Bools = np.zeros(len(of), dtype=np.bool_)
         kept[in_order] = places_in_groups(of[in_order]) >= taken[of[in_order]]
@@ -126,6 +128,7 @@ class OrderedMultiset(Multiset):
         kept = current
         again = moved.touched
         if collected.function != "list":
+            # Only the occurrence that is shown matters: losing another one changes nothing.
             lost = _lost(current[1], moved)
             if collected.function == "last":
                 at = picked_order(moved.added_groups, [moved.added_orders])

@@ -79,6 +79,7 @@ class RankOperator(Emitting):
         """1. Find the level of each row. 2. Read the first level of the groups in which it changes. 3. Divide levels
         that have too many or too few rows. 4. Write. 5. Emit the difference."""
         net = net_rows(inputs[0], self.columns)
+        # Without retractions a row that is beyond the limit stays there for good, and need not be kept.
         if self.inserts_only:
             return self._step_of_inserts(state, net)
         rows, table = self._rows, state["rows"]
@@ -90,6 +91,8 @@ class RankOperator(Emitting):
         after = rows.in_order(rows.applied(before, changed.heads(changed.levels == 0)))
         stored = (changed.delta.counts != 0).astype(np.int64) - (changed.delta.counts != changed.weights)
         np.add.at(groups.sizes, (changed.groups, changed.levels), stored)
+        # The first level was read, so its size is known exactly; those of the others follow from what was added and
+        # removed.
         groups.sizes[touched, 0] = np.bincount(after.groups, minlength=len(groups))[touched]
         division = self._divide(table, groups, changed, after, touched)  # 3
         rows.write(table, changed, division)  # 4
@@ -144,6 +147,8 @@ class RankOperator(Emitting):
         """How many rows of each wanted group are needed to number them: up to the first that is beyond the limit, or
         is the last within it. 0 for the other groups."""
         at, low, high = self._numbers(heads)
+        # With RANK, all rows that tie with the last one have its number: only the first row beyond proves that all of
+        # them are here.
         enough = at[high >= self.last] if self.function == "row_number" else at[low > self.last]
         least: Ints = np.zeros(groups, dtype=np.int64)
         least[wanted] = _NOT_FOUND
@@ -186,6 +191,7 @@ class RankOperator(Emitting):
             return Weighted(rows, sign * counts)
         if self.function != "row_number":
             return Weighted(rows.append_column(self.number, pa.array(low)), sign * counts)
+        # Equal rows have different numbers, so each of them is a row of the result.
         rows = take_table(rows, np.repeat(np.arange(len(at)), counts))
         numbers = expand(low, high + 1)
         return Weighted(rows.append_column(self.number, pa.array(numbers)), np.full(len(numbers), sign, dtype=np.int64))

@@ -166,8 +166,11 @@ class SessionAggregate:
         (ids,), first = key_ids([flat(moved, KEY).to_numpy()], [[flat(moved, n) for n in names]])
         keys = take_table(moved.select(names), first)
         stored, old = self._sessions_of(state, keys)
+        # An instant that went may split its session, and only its other instants can tell: those keys are computed from
+        # scratch. For keys that only gained instants, merging intervals is enough.
         again = distinct(ids[gone])
         instants, of_instant = self._read(state["groups"], take_table(keys, again))
+        # An instant may be stored with no rows left in it, or fewer: a retraction overtook its row.
         alive = np.flatnonzero(flat(instants, ROWS).to_numpy() > 0)
         there = flat(instants, TIME).to_numpy()[alive]
         kept, new = ~np.isin(old.keys, again), ~np.isin(ids, again)
@@ -182,6 +185,7 @@ class SessionAggregate:
 
     def _store(self, state: State, keys: pa.Table, stored: pa.Table, old: Intervals, new: Intervals) -> None:
         """Replace sessions in the table and in the index. What is as it was is left alone."""
+        # Sessions are compared as values: one that only moved in the list is neither written nor removed.
         before, after = (set(zip(*(f.tolist() for f in _fields(i)), strict=True)) for i in (old, new))
         left = [
             n for n, entry in enumerate(zip(*(f.tolist() for f in _fields(old)), strict=True)) if entry not in after
@@ -189,6 +193,8 @@ class SessionAggregate:
         put = [
             n for n, entry in enumerate(zip(*(f.tolist() for f in _fields(new)), strict=True)) if entry not in before
         ]
+        # A session that grew at its end keeps its key, which has its start: writing it replaces it, so only sessions
+        # whose start is gone need a tombstone.
         starts = {(key, start) for key, start, _ in after}
         ended = [n for n in left if (int(old.keys[n]), int(old.starts[n])) not in starts]
         removed = take_table(stored, np.array(left, dtype=np.int64))
@@ -239,6 +245,7 @@ class SessionAggregate:
         (ids,), first = key_ids([flat(due, KEY).to_numpy()], [[flat(due, n) for n in names]])
         rows, of_row = self._read(table, take_table(due.select(names), first))
         times = flat(rows, TIME).to_numpy()
+        # A key may have several sessions that close together; an instant belongs to the last one that starts before it.
         session = last_not_after((ids, starts), (of_row, times))
         inside = np.flatnonzero((session >= 0) & (times <= lasts[session]))
         return take_table(rows, inside), session[inside]
@@ -263,6 +270,7 @@ class SessionAggregate:
         _, first = key_ids([flat(due, KEY).to_numpy()], [[flat(due, n) for n in names]])
         keys = take_table(due.select(names), first)
         rows, of_row = self._read(state["groups"], keys)
+        # Not every row of these keys is due: others belong to sessions that are still open.
         ended = flat(rows, TIME).to_numpy() <= time.watermark - self.gap + TICK
         dead = np.flatnonzero(ended & (flat(rows, ROWS).to_numpy() <= 0))
         gone = set(zip(of_row[dead].tolist(), flat(rows, TIME).to_numpy()[dead].tolist(), strict=True))

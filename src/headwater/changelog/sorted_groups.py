@@ -140,6 +140,7 @@ class LeveledRows:
         (of_row,), first = key_ids([prefixes], [keys])
         prefixes, keys = prefixes[first], [key.take(pa.array(first)) for key in keys]
         found = levels.lookup(prefixes << 32, keys)
+        # A group that was never divided has no entry: most groups are small and cost nothing here.
         lists, bounds = flat(found.values, SIZES), flat(found.values, BOUNDS)
         lengths = lists.value_lengths().fill_null(0).to_numpy()
         sizes: Sizes = np.zeros((len(first), LEVELS), dtype=np.int64)
@@ -156,6 +157,8 @@ class LeveledRows:
     def changed(self, table: StateTable, net: Net, groups: LevelGroups, of_row: Ints) -> Changed:
         """What the rows of a batch make of those that are stored, each in its level."""
         level = self._level_of(net.rows, of_row, groups)
+        # The level is part of the hash, so that the rows of a level are one range of the state: the first level is read
+        # without touching the others.
         hashes = _at_level(net.hashes, level)
         order = np.argsort(hashes, kind="stable")
         net = Net(take_table(net.rows, order), hashes[order], net.weights[order])
@@ -171,6 +174,7 @@ class LeveledRows:
         numbers = np.concatenate([of_row[among], of_bound])
         is_bound = np.arange(len(numbers)) >= len(among)
         both = concat([take_table(rows, among), groups.bounds])
+        # Rows and bounds are sorted together, once for all groups: a binary search per group would be a loop in Python.
         order = order_rows(both, numbers, self.order, [is_bound.astype(np.int64)]).order
         before: Ints = np.empty(len(numbers), dtype=np.int64)
         before[order] = np.cumsum(is_bound[order]) - groups.bound_starts[numbers[order]]
@@ -221,6 +225,8 @@ class LeveledRows:
         top, total = max(over, default=0), 0
         for level in range(LEVELS):
             total += sizes[level]
+            # A level takes part if it, and all below it, can be left half full: then many rows may come before the next
+            # division.
             reached = level >= top and (total >= capacity[0] // 2 or level >= highest)
             if reached and total - sum(capacity[:level]) // 2 <= max(capacity[level], 2 * least):
                 return level
@@ -231,6 +237,7 @@ class LeveledRows:
         Both are given for all groups."""
         place = np.arange(len(heads.groups)) - np.searchsorted(heads.groups, heads.groups)
         level: Ints = np.zeros(len(place), dtype=np.int64)
+        # Half full, so that the next rows on either side of a bound do not divide the group again at once.
         end = np.maximum(self.capacity[0] // 2, least)[heads.groups]
         for number in range(1, int(top[heads.groups].max(initial=0)) + 1):
             level += (place >= end) & (top[heads.groups] >= number)
@@ -243,6 +250,8 @@ class LeveledRows:
         parts = []
         if division is not None:
             divided = np.isin(changed.groups, division.groups) & (changed.levels <= division.top[changed.groups])
+            # Rows of divided levels are written by `_moved`, under their new level; here they would be written twice,
+            # once under the old one.
             rest = ~(divided & (changed.delta.counts != 0))
             parts = self._moved(division)
         new = changed.heads(rest)
@@ -256,6 +265,7 @@ class LeveledRows:
         """Hashes, rows, and whether they are gone, for the rows that are not stored as they are."""
         heads = division.heads
         new = _at_level(heads.hashes, division.level)
+        # A row that moves leaves a tombstone at its old hash: the level is part of the key of the state.
         left = heads.take(np.flatnonzero((new != heads.hashes) & (heads.stored != 0)))
         other = np.flatnonzero((new != heads.hashes) | (heads.stored != heads.counts))
         parts = [(left.hashes, left.rows, np.ones(len(left.groups), dtype=np.bool_))]
@@ -272,6 +282,7 @@ class LeveledRows:
         several = [n for n, of_group in enumerate(places) if of_group or groups.highest[n]]
         if not several:
             return
+        # A group that shrank to one level needs no entry any more.
         gone = np.array([not places[n] for n in several], dtype=np.bool_)
         kept = [sizes[n, : len(places[n]) + 1].tolist() for n in several]
         flat_places = np.array([place for n in several for place in places[n]], dtype=np.int64)

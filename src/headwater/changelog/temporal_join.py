@@ -141,15 +141,18 @@ class TemporalJoinOperator(_VersionJoin):
         gone = kinds == DELETE
         prefixes = flat(batch, HASH).to_numpy() >> 32
         keys = key_columns(rows, self.right.keys)
+        # An update-before says nothing that the version behind it does not: a version ends where the next one begins.
         wanted = without_nulls(keys, len(prefixes)) & (kinds != UPDATE_BEFORE)
         times = self._valid_from(state, batch, rows, prefixes, gone)
         wanted &= times != _NO_TIME
         at = np.flatnonzero(wanted)[_in_order(batch, wanted)]
+        # The key in the upper half keeps all versions of a key together; the time in the lower one keeps them apart.
         hashes = (prefixes[at] << 32) | window_hash(times[at], times[at])
         chosen = [key.take(pa.array(at)) for key in keys]
         grouped = group_rows(hashes, [*chosen, pa.array(times[at])])
         last: Ints = np.zeros(len(grouped), dtype=np.int64)
         last[grouped.of_row] = np.arange(len(at))  # of several the last one stays
+        # Two versions of one time: Flink too lets the later message take the place of the earlier one.
         at, hashes = at[last], hashes[last]
         values = [flat(rows, name).take(pa.array(at)) for name in self._versions.values.names[:-1]]
         keyed = [*(key.take(pa.array(last)) for key in chosen), pa.array(times[at])]
@@ -162,6 +165,7 @@ class TemporalJoinOperator(_VersionJoin):
         before; there is nothing to do if there is none."""
         column = flat(rows, self.right_time).cast(pa.int64())
         times: Ints = column.fill_null(_NO_TIME).to_numpy().copy()
+        # A tombstone of an upsert table has a key and no value, so it cannot have a time of its own.
         unknown = np.flatnonzero(gone & column.is_null().to_numpy(zero_copy_only=False))
         if not len(unknown):
             return times

@@ -83,6 +83,8 @@ class WindowAggregateOperator:
         windows = [(name, pa.timestamp("us")) for name in (self.start, self.end)]
         groups = pa.schema([(KEY, pa.int64()), *self.aggregate.groups, *windows])
         multisets = tuple(replace(m, groups=groups) for m in self.aggregate.multisets)
+        # A result that is emitted once, when its window closes, has no earlier version that somebody would have to
+        # retract.
         before = self.aggregate.before and (self.early or self.lateness > 0)
         return replace(self.aggregate, groups=groups, multisets=multisets, before=before)
 
@@ -115,10 +117,14 @@ class WindowAggregateOperator:
     def _windowed(self, batch: pa.Table, time: Time) -> tuple[pa.Table, pa.Table]:
         """One row per row and window, with hashes of both; and the rows that have no window any more."""
         row, starts, ends = self._assigned(batch)
+        # Judged by the watermark before each row in its own partition, not by that of the batch: otherwise it would
+        # depend on how batches are cut whether a row is late.
         kept = self._closes(ends) + self.lateness > watermarks_of(batch, self.own_watermark, time)[row]
         row, starts, ends = row[kept], starts[kept], ends[kept]
         unused = [n for n in (self.time, self.start, self.end, self.own_watermark) if n in batch.column_names]
         rows = take_table(batch.drop_columns(unused), row)
+        # A row is there once per window by now: the hash of key and window keeps the windows of a key in one state
+        # partition, next to each other.
         keys, window = flat(rows, HASH).to_numpy() >> 32, window_hash(starts, ends)
         rows = replaced(rows, HASH, pa.array((keys << 32) | window)).append_column(KEY, pa.array(keys))
         for multiset in self.aggregate.multisets:
@@ -159,6 +165,8 @@ class WindowAggregateOperator:
         """The changes of windows whose result is out already. Those of the others are kept until they close."""
         due = self._due(changes)
         shown: Bools = np.full(changes.num_rows, self.early)
+        # The watermark before the batch decides: a window that closes with this very batch is emitted once, by
+        # `_close`, with all rows of the batch in it.
         if not self.early and time.watermark_before is not None:
             shown = due <= time.watermark_before
         if not shown.all():
@@ -167,6 +175,8 @@ class WindowAggregateOperator:
             self._write(state, self._results, kept, due[at], flat(kept, KIND).to_numpy() == DELETE)
         changes = take_table(changes, np.flatnonzero(shown))
         if changes.num_rows:
+            # A window that was changed after it closed is kept for another while: more late rows may come until the
+            # lateness is over.
             touched = take_table(changes, np.flatnonzero(flat(changes, KIND).to_numpy() != UPDATE_BEFORE))
             none = np.zeros(touched.num_rows, dtype=np.bool_)
             self._write(state, self._expiry, touched, self._due(touched) + self.lateness, none)
@@ -209,6 +219,8 @@ class WindowAggregateOperator:
 
 def _remove_values(table: StateTable, hashes: Ints, keys: list[pa.Array]) -> None:
     """Remove all values of these groups, which lie together by key and window."""
+    # Only some bits of the window fit into the hash of a value, so a range may hold values of other windows: keys
+    # decide below.
     low = distinct((hashes >> 32 << 32) | _window_bits(hashes))
     found = pa.Table.from_batches(table.scan_range(low, low + (1 << _VALUE_BITS) - 1), table.spec.run_schema)
     found = found.combine_chunks()

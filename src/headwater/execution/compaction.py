@@ -75,6 +75,7 @@ class Compactor:
         # Backpressure: lookups ask every run, so batches would slow down faster than compactions catch up.
         if too_many_runs(runs):
             thread.join()
+        # Not waited for: a batch goes on with the runs as they are, and takes the merged one when it is there.
         if thread.is_alive():
             return state
         self._running = self._thread = None
@@ -101,6 +102,7 @@ class Compactor:
                     runs = tables.get(spec.name, ())
                     part = plan_compaction(runs)
                     if part is not None:
+                        # Never the name of an earlier try: files are immutable, and caches on other hosts go by name.
                         unique = f"{uuid.uuid4().hex}-{spec.name}"
                         target = state_name(operator, partition, "compaction", unique)
                         inputs, oldest = tuple(runs[part]), part.start == 0

@@ -77,6 +77,8 @@ def translate(error: BaseException, job: str, options: Sequence[Mapping[str, str
 
 
 def _translated(text: str, job: str) -> HeadwaterError | None:
+    # In this order: what was raised on purpose is exact; what clients say comes last, because it may be a consequence
+    # of all the others.
     for recognise in (_raised_by_us, _bad_record, _unknown_schema, _data_loss, _worker_lost, _kafka):
         found = recognise(text, job)
         if found is not None:
@@ -103,6 +105,7 @@ def _full_text(error: BaseException) -> str:
     while seen is not None:
         parts.append(f"{type(seen).__name__}: {seen}")
         if isinstance(seen, Py4JJavaError):
+            # The Python message of a Py4J error may be cut; the Java exception has the whole chain of causes.
             parts.append(str(seen.java_exception))
         seen = seen.__cause__
     return "\n".join(parts)
@@ -149,6 +152,7 @@ def _bad_record(text: str, _job: str) -> HeadwaterError | None:
     start = text.find(BAD_RECORD)
     if start < 0:
         return None
+    # Parsed from where it starts: what wraps the message also writes behind it.
     content, _ = json.JSONDecoder().raw_decode(text[start + len(BAD_RECORD) :].lstrip())
     where = f"topic '{content['topic']}', partition {content['partition']}, offset {content['offset']}"
     shown, option = content.get("payload", ""), content["option"]
@@ -179,6 +183,7 @@ def _data_loss(text: str, job: str) -> HeadwaterError | None:
 
 def _kafka(text: str, job: str) -> HeadwaterError | None:
     """What the clients of the executors say: the first exception that means something to a person."""
+    # Reversed, so that of several messages of one kind the first, the cause, is kept.
     seen = {match[1]: match[0].strip() for match in reversed(list(_CLIENT.finditer(text)))}
     name = next((n for n in MEANINGS if n in seen and not MEANINGS[n].passes and n not in _VAGUE), "")
     if name:

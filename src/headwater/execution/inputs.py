@@ -48,6 +48,7 @@ class Inputs:
     def __init__(self, plan: Write, context: RuntimeContext) -> None:
         self._scans = sources_of(plan)
         self.sources: list[Source] = [open_source(scans[0], context) for scans in self._scans]
+        # By identity: two scans of one table are equal values, and yet may be different nodes with their own columns.
         self._place = {id(scan): place for place, scans in enumerate(self._scans) for scan in scans}
         self._plans: dict[int, ScanPlan] = {}
 
@@ -95,6 +96,7 @@ class Inputs:
         """How many messages could not be read; `bad` are the counts of the sources' metrics."""
         found = 0
         for source, scans, mine, count in zip(self.sources, self._scans, splits, bad, strict=True):
+            # All columns that any scan of the table reads: a message is bad if any of them cannot be read.
             columns = dict.fromkeys(name for scan in scans for name in scan.names)
             found += source.divert_bad_records(mine, list(columns), count)
         return found

@@ -61,6 +61,8 @@ class Loop:
         self.executor = BatchExecutor(job.name, job.plan, job.spark, self.inputs, self.sink, job.location)
         self.checkpoint = Checkpoint(job.storage)
         self.batches = Batches(self.checkpoint, job.around_executor(self.executor), self._failed, self._committed)
+        # Of the plan, not of the settings: only sources whose time somebody uses have a watermark that can hold back
+        # others.
         sources = self.inputs.watermarked(job.settings.idle_seconds)
         self.watermarks = Watermarks(sources, processing_period(job.plan))
         self._fingerprint = fingerprint_of(job.plan, job.settings.time_zone)
@@ -81,6 +83,8 @@ class Loop:
                 with self.job.turn:
                     wanted = self._wanted(commit)
                     watermarks = self.watermarks.next(commit)
+                    # A watermark may move without rows, by an idle partition or by the clock: windows must close then,
+                    # too.
                     runs = bool(wanted.rows) or any(before != now for before, now in watermarks)
                     runs = runs or _only_the_end_is_left(wanted, commit)
                     if runs:
@@ -92,6 +96,8 @@ class Loop:
                 self._pause(self.job.settings.poll_seconds)
             self._last_look(commit)
         finally:
+            # The compactor first: its merges use the storage and Spark; the claim last, so that nobody takes the
+            # checkpoint over while something of this run still writes.
             self.executor.compactor.close()
             self.inputs.close()
             self.sink.close()
@@ -248,8 +254,11 @@ class Loop:
     def _committed(self, commit: Commit, gone: tuple[str, ...]) -> None:
         """Tell the sources (they move their group offsets) and whoever watches."""
         del gone
+        # Planned from what was committed: a merge of files that no commit names would be work for an attempt that
+        # failed.
         self.executor.compactor.plan(commit.state)
         self.inputs.done(commit.positions)
+        # Late rows are reported after the commit, so that a batch that is repeated does not report them twice.
         for (_, kind, *where), rows in self.executor.reported.items():
             for row in rows if kind == "late rows" else ():
                 self.job.leave_out(LeftOut("late", where[0], "It came behind the watermark.", row))
@@ -293,6 +302,7 @@ class Loop:
                 return
             except Exception as failure:  # noqa: BLE001 - a registry that is away is a failure like others
                 problem = self.job.translate(failure)
+        # Counted per action and not per run: a job that lives for months may meet any number of short outages.
         pauses = RETRY_SECONDS[: self.job.settings.retries]
         if failures > len(pauses) or not is_transient(problem) or self._never_worked():
             # A job that never worked fails at once: a wrong address should be an error in seconds, not a retry in

@@ -84,6 +84,8 @@ class TaskBatch:
     @staticmethod
     def current() -> TaskBatch:
         context = TaskContext.get()
+        # A local property of the Spark job is all that differs from batch to batch: the plan, which is made once,
+        # cannot carry it.
         text = context.getLocalProperty(BATCH) if context is not None else None
         if text is None:
             raise JobError("A task runs outside of a batch: a bug in Headwater.")
@@ -171,6 +173,8 @@ class OperatorStage:
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         batch = TaskBatch.current()
         time = time_of(batch.times, self.sources, batch.time)
+        # The whole input of the task: a step needs all changes of a key at once, or results would depend on how Spark
+        # cuts Arrow batches.
         received = [rows for rows in batches if rows.num_rows]
         for partition, inputs in self._by_partition(received, batch, time):
             changes = self._step(batch, time, partition, inputs)
@@ -207,6 +211,8 @@ class OperatorStage:
         began = monotonic()
         storage = open_storage(self.location)
         state = open_state(storage, self.operator.tables, batch.files(self.name, partition))
+        # Late rows are counted in the report and not by a metric of Spark: a repeated task would be counted twice
+        # there.
         if isinstance(self.operator, DropsLateRows):
             changes, late = self.operator.step_with_late(state, inputs, time)
             if late.num_rows:
@@ -240,6 +246,8 @@ def input_column(index: int) -> str:
 
 
 def _rows_of_input(rows: pa.Table, index: int) -> pa.Table:
+    # Both inputs of a join come through one shuffle, so that their rows of a key meet in one task without a second
+    # stage.
     mine = rows.filter(pc.equal(rows.column(INPUT), index)).combine_chunks()
     struct = flat(mine, input_column(index))
     fields = pa.schema([pa.field(HASH, pa.int64()), *struct.type])
@@ -258,6 +266,8 @@ class WriteStage:
         batch = TaskBatch.current()
         task = _task()
         try:
+            # The digest tells a repeated batch from another one of the same number: an exactly-once sink must not take
+            # one for the other.
             written = self.writer(task, BatchId(batch.number, batch.digest), batches)
         finally:
             deque(batches, maxlen=0)

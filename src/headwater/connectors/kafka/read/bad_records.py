@@ -112,6 +112,7 @@ def _noticed(messages: Iterable[pa.RecordBatch], shown: list[tuple[str, str, str
 
 def _text(payload: bytes | None) -> str:
     """What a person can read of it: text, or bytes in hexadecimal digits."""
+    # Cut before it is decoded: a message may have megabytes.
     start = (payload or b"")[:_SHOWN_BYTES]
     cut = payload is not None and len(payload) > _SHOWN_BYTES
     text = start.decode(errors="ignore")  # a character may have been cut at the end
@@ -124,6 +125,7 @@ def _distinct(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         if batch.num_rows == 0:
             continue
+        # A message may give several rows, all of them bad; it is one letter, and counts once.
         places = pa.StructArray.from_arrays([batch.column(n) for n in _PLACE], list("tpo"))
         kept = []
         for place in places.to_pylist():

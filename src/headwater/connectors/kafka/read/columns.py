@@ -51,6 +51,7 @@ def expanded(batch: pa.RecordBatch, payloads: Sequence[PayloadColumns]) -> pa.Re
     for one in payloads:
         found = one.splitter(batch.column(one.payload)) if one.splitter is not None else None
         if found is not None:
+            # Split before reading: a refused element of an array then takes only its own row to the fallback.
             parts, places = found
             batch = batch.take(pa.array(places))
             batch = batch.set_column(batch.schema.get_field_index(one.payload), batch.schema.field(one.payload), parts)
@@ -67,6 +68,7 @@ class ColumnDecoder:
 
     def __call__(self, batch: pa.RecordBatch) -> tuple[list[pa.Array], Bools]:
         """The columns of all payloads, and which rows were refused: those have NULL in all of them."""
+        # Refused until read: a reader that answers nothing must never look like one that read NULLs.
         refused: Bools = np.ones(batch.num_rows, np.bool_)
         types = [t for one in self._payloads for t in one.types]
         if not self._able or batch.num_rows == 0:

@@ -66,6 +66,7 @@ def carried_columns(table: Table, columns: Sequence[str], *, placed: bool = Fals
     names |= {"topic", "partition"} if placed else set()
     if table.connector.reads_upserts or holds_changes(table):
         names |= {"timestamp", "partition", "offset", "topic"}
+    # A table of one topic needs no string per row to know which one it is.
     if only_topic(table) is not None:
         names -= {"topic"}
     return [name for name in ("topic", "partition", "offset", "timestamp", "timestampType", "headers") if name in names]
@@ -224,6 +225,7 @@ def _rest_of(payload: WantedPayload) -> str:
     else:
         members.append(f"{decoder.changes} AS changes")
     body = decoder.whole(alias, f"struct({', '.join(members)})")
+    # A lambda binds the payload to a name: Spark would otherwise copy the whole expression into every use of it.
     row = f"element_at(transform(array({data}), {payload.bytes_name} -> {body}), 1)"
     return f"IF({data} IS NULL, NULL, {row})" if payload.optional else row
 
@@ -263,6 +265,7 @@ def _without_readers(frame: DataFrame, payloads: Sequence[WantedPayload]) -> tup
         decoder = payload.decoder
         frame = frame.selectExpr("*", f"{MESSAGE}[0].{payload.name} AS {payload.bytes_name}")
         frame = _stepped(frame, decoder, payload.alias)
+        # A payload that may be missing (the value of a tombstone) is no bad message.
         there = f"{payload.bytes_name} IS NOT NULL AND " if payload.optional else ""
         rows = _Rows(
             skip=f"{there}coalesce({decoder.skip}, false)" if decoder.skip is not None else "false",
@@ -288,6 +291,7 @@ def _with_changes(frame: DataFrame, payloads: PayloadRows) -> tuple[DataFrame, P
     for payload, rows in payloads:
         if rows.changes is not None:
             one = change_name(payload.alias)
+            # posexplode, because the order of the changes in a message is part of their order in the partition.
             frame = frame.selectExpr("*", f"posexplode({rows.changes}) AS ({POSITION}, {one})")
             frame = frame.selectExpr("*", f"{one}.kind AS {KIND}")
     return frame, payloads

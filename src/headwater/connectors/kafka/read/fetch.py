@@ -35,6 +35,8 @@ def client_settings(properties: Mapping[str, str]) -> dict[str, Any] | None:
     """Settings of the client for these `properties.*`, or None if it cannot do as they say."""
     try:
         settings = consumer_settings(properties)
+        # librdkafka checks settings when a client is made. Trying it here finds out on the driver what workers could
+        # not do.
         Consumer(settings).close()
     except (ValidationError, KafkaException):
         return None
@@ -79,6 +81,7 @@ def _groups(splits: Sequence[KafkaSplit], most: int) -> Iterator[list[KafkaSplit
     """Neighbouring splits of different partitions that have no more than so many messages together."""
     group: list[KafkaSplit] = []
     for split in splits:
+        # One assignment for several small splits: each costs a round trip before its first message.
         fits = sum(s.size for s in group) + split.size <= most and all(s.place != split.place for s in group)
         if group and not fits:
             yield group

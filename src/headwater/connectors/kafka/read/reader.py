@@ -78,6 +78,7 @@ class MessageDecoding:
     def _complete(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The messages that have the payloads they need."""
         for payload in self.present:
+            # Counting NULLs is free in Arrow; filtering copies all columns.
             if batch.column(payload).null_count:
                 batch = batch.filter(pc.is_valid(batch.column(payload)))
         for name in set(self.carried) & WHOLE.keys():
@@ -107,6 +108,8 @@ class MessageDecoding:
 
     def _messages(self, batch: pa.RecordBatch, refused: Bools) -> pa.Array:
         kind = self._rows.field(MESSAGE).type
+        # Where the conversion of a value may still fail behind the reader, the message goes along: the error has to
+        # name its offset and payload.
         shown: Bools = np.ones_like(refused) if self.fallible else refused
         if not shown.any():
             return pa.nulls(batch.num_rows, kind)

@@ -72,6 +72,8 @@ class KafkaSource:
 
     def start(self) -> Position:
         partitions = self._discovery.look_for_all()
+        # Asked for before the first message: a dead-letter topic that does not exist would otherwise show with the
+        # first bad message, maybe after days.
         if self._bad.topic:
             self._admin.partitions([self._bad.topic], "scan.dead-letter.topic")
         self._schemas.look()
@@ -82,6 +84,7 @@ class KafkaSource:
         ends = end_offsets(self._options, self._admin, list(begin), begin, self._isolation)
         if ends is None:
             return None
+        # A bound before the start would make the lag negative; it means that nothing is to be read.
         return position_of({tp: max(end, begin[tp]) for tp, end in ends.items()})
 
     def available(self, position: Position, bound: Position | None, limit: int) -> tuple[Position, Position]:
@@ -101,6 +104,7 @@ class KafkaSource:
         if bound is not None:
             gone = {tp: bounds[tp] for tp in open_ends - self._latest.keys()}
             start = {**{tp: min(offset, bounds[tp]) for tp, offset in start.items()}, **done, **gone}
+        # Never back: with read_committed the stable end may lie before an offset that an earlier run has reached.
         end = {tp: max(offset, self._end_of(tp, offset, bounds)) for tp, offset in start.items()}
         return position_of(start), share_limit(position_of(start), position_of(end), limit)
 
@@ -152,6 +156,8 @@ class KafkaSource:
     def divert_bad_records(self, splits: Sequence[Sequence[Split]], columns: Sequence[str], bad: int) -> int:
         if bad == 0 or not self._bad.tolerated:
             return 0
+        # The messages are read a second time: the batch itself carries only a count, so that the usual case pays
+        # nothing for messages that are never bad.
         scan = TableScan(self._table, tuple(columns), tolerant=True)
         schema, decoding = scan.doubtful()
         if self._fetch is None:
@@ -219,6 +225,8 @@ class KafkaSource:
     def _pieces(self) -> int:
         """In how many splits a batch is cut, if it is. Where the order in a partition matters, one task reads it: of
         changes, and where rows are late if they come behind their watermark."""
+        # Cut into more splits than partitions, the parts of a partition are read by several tasks and meet in any
+        # order.
         free = self._appends and self._table.watermark is None
         return (self._options.integer("scan.parallelism") or 0) if free else 0
 
@@ -237,6 +245,8 @@ class KafkaSource:
         try:
             return self._look_at(wanted)
         except UnknownTopicError:
+            # A topic was deleted between two looks: who is still there is asked from scratch, and the policy for data
+            # loss judges what is missing.
             there = self._discovery.look()
             return self._look_at([tp for tp in there if partitions is None or tp in partitions])
 

@@ -51,10 +51,13 @@ def assign_splits(start: Offsets, end: Offsets, tasks: int, pieces: int) -> list
     splits = [piece for split in whole for piece in _cut(split, sum(s.size for s in whole), pieces)]
     assigned: list[list[KafkaSplit]] = [[] for _ in range(tasks)]
     load = [(0, task) for task in range(tasks)]
+    # The split itself breaks ties: the assignment must be the same when a batch is repeated, whatever the order of a
+    # dict.
     for split in sorted(splits, key=lambda s: (-s.size, s)):
         size, task = heapq.heappop(load)
         assigned[task].append(split)
         heapq.heappush(load, (size + split.size, task))
+    # In order of partition and offset, so that pieces of one partition that meet in a task are read in order.
     return [sorted(mine) for mine in assigned]
 
 

@@ -20,6 +20,8 @@ __all__ = ["newest_messages", "newest_rows", "partition_runs"]
 
 def newest_messages(run: Sequence[pa.RecordBatch], chunk_rows: int) -> Iterator[pa.RecordBatch]:
     """Of the messages of one partition the last one of every key, in chunks of about so many."""
+    # Before decoding: in a topic with hot keys most messages of a batch are superseded, and decoding is the larger part
+    # of the cost.
     kept = _in_pieces(_last_of(_keys(run), None), run)
     left = (batch.filter(mask) for batch, mask in zip(run, kept, strict=True))
     return _rechunked(left, chunk_rows)
@@ -62,6 +64,7 @@ def _of_one_partition(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     changes: Bools = np.zeros(batch.num_rows - 1, np.bool_)
     for name in _place_of(batch):
         column = batch.column(name)
+        # A task may read several partitions. Offsets, and so "later", mean something only within one of them.
         changes |= pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
     edges = [0, *(int(place) + 1 for place in np.flatnonzero(changes)), batch.num_rows]
     for start, end in pairwise(edges):
@@ -77,6 +80,8 @@ def _last_of(keys: pa.ChunkedArray, sure: Bools | None) -> Bools:
     last = np.full(len(encoded.chunk(0).dictionary), -1, np.int64)
     last[codes[places]] = places  # of several the last one stays
     kept: Bools = last[codes] == np.arange(len(codes))
+    # A message that may be bad stays in any case: if it is good, it counts as the newest; the operator behind decides
+    # by offset.
     return kept if sure is None else kept | ~sure
 
 

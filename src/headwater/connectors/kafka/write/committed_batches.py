@@ -34,6 +34,7 @@ def check_batches(job: Transactions, writers: int, start: SinkStart) -> None:
 
 def _ended(job: Transactions, writers: int) -> list[Committed]:
     """Of every writer, after all transactions of earlier runs have been committed or aborted."""
+    # At the same time: opening a transactional id takes several round trips, and a job may have dozens of writers.
     with ThreadPoolExecutor(min(_AT_A_TIME, writers)) as threads:
         return list(threads.map(lambda number: _opened(job, number), range(writers)))
 

@@ -39,6 +39,8 @@ class Producer:
         self._topics: dict[str, int] = {}
         # Reports of success would be one event per message, which Python would have to take from the queue.
         self.handle = new_client(PRODUCER, {**settings, "delivery.report.only.error": True}, _EVENTS)
+        # Everything arrives in the main queue, which only `serve` takes from: without that, delivery reports would pile
+        # up and messages would count as under way for good.
         self._events = self._lib.rd_kafka_queue_get_main(self.handle)
 
     def connect(self, topic: str, seconds: float) -> None:
@@ -67,12 +69,15 @@ class Producer:
         began = time.monotonic()
         while True:
             answer = ctypes.c_void_p()
+            # In short calls: librdkafka answers a refused login only as an event, which nobody would hear while a long
+            # call waits.
             code = self._lib.rd_kafka_metadata(self.handle, 0, topic, ctypes.byref(answer), _ANSWER_MILLIS)
             self.serve(0)
             if not code:
                 self._lib.rd_kafka_metadata_destroy(answer)
                 return
             last, passed = self.last_error.last, time.monotonic() - began
+            # Not at once: while brokers restart, one of them may refuse what another accepts a moment later.
             if last is not None and is_refusal(last) and passed > _REFUSED_SECONDS:
                 raise KafkaException(last)
             if passed > seconds:
@@ -100,6 +105,7 @@ class Producer:
         while (message := self._lib.rd_kafka_event_message_next(event)) is not None:
             # Reading the structure through ctypes field by field costs as much as sending the message did.
             code = ctypes.c_int.from_address(message).value  # the first member of rd_kafka_message_t
+            # The first failure is the cause; those behind it fail because it did.
             if code and self._failure is None:
                 self._failure = KafkaException(self._underlying(code, self._lib.rd_kafka_message_errstr(message)))
 
@@ -163,6 +169,7 @@ class Producer:
     def purge(self) -> None:
         """Forget all messages that wait."""
         self._lib.rd_kafka_purge(self.handle, _PURGE_ALL)
+        # A purge only marks messages; flushing makes the client report them, so that none is under way any more.
         self._lib.rd_kafka_flush(self.handle, 0)
         self.serve(0)
         self._failure = None

@@ -45,6 +45,7 @@ class KafkaSink(Sink):
         self._counts: dict[str, int] = {}
         self._transactions: Transactions | None = None
         self._tasks = 0
+        # Settled here and not in the workers: a table that cannot be written should fail before the job starts.
         self._client = self._translated()
         self._jvm = JvmWriter(context.spark, self._properties) if self._client is None else None
         self.saves = self._jvm is not None
@@ -75,6 +76,8 @@ class KafkaSink(Sink):
             return
         if not job.deterministic:
             self.writers = 1  # rows that come out differently the second time: all of them in one transaction
+        # Batch ids are kept per writer: what an earlier run has committed can only be found under the numbers that it
+        # used.
         earlier = int(job.remembered.get("writers", 0))
         if self.writers and job.pending is not None and not job.rerouted:
             self.writers = earlier or self.writers  # a pending batch is finished by the same writers
@@ -97,6 +100,8 @@ class KafkaSink(Sink):
     def encode(self, rows: DataFrame) -> DataFrame:
         """Rows stay in their tasks, unless a number of writers is set."""
         writers, pairs = self.writers, KIND in rows.columns and pairs_updates(self._table)
+        # Repartitioned by the primary key before old and new rows are paired: the two halves of an update must be in
+        # one task.
         if writers is not None and pairs:
             rows = rows.repartition(writers, *map(quote_name, self._table.primary_key))
         sent = messages(rows, self._table, with_record=self._custom is not None)
@@ -104,6 +109,7 @@ class KafkaSink(Sink):
             return sent
         if writers == 1:
             return sent.repartition(1)
+        # By the message key where there is one, so that the messages of a key leave from one task, in order.
         return sent.repartition(writers, next(c for c in ("key", ROW, "value") if c in sent.columns))
 
     def writer(self) -> Writer | None:

@@ -101,6 +101,8 @@ class OpenWriter:
         except KafkaException as error:
             raise translated(error, self._what) from error
         try:
+            # Connected first: librdkafka would spend the time limit of the transactional call below on looking for a
+            # broker.
             self._call(lambda: self._producer.connect(job.topic, CALL_SECONDS), attempts=1)
             # From here on every earlier producer of this id is fenced, and its open transaction is aborted.
             self._call(lambda: self._producer.init_transactions(CALL_SECONDS))
@@ -117,6 +119,8 @@ class OpenWriter:
         # request.
         self._call(self._producer.begin_transaction)
         send_id = self._producer.commit_with_transaction
+        # The offset of a group is where the id is kept because it is the one thing a transaction can carry besides
+        # messages, and readers can ask for without a consumer of their own.
         self._call(lambda: send_id(self._group, self._job.topic, new, BEGIN_SECONDS), attempts=2)
 
     def send(self, messages: pa.RecordBatch) -> int:
@@ -168,10 +172,13 @@ def write_once(job: Transactions, number: int, batch: BatchId, messages: Iterabl
     5. Send the messages.
     6. Commit: messages and id appear together or not at all.
     """
+    # Looking for the first message before anything is opened: most tasks of a small batch have none, and a transaction
+    # costs several round trips.
     filled = (part for part in messages if part.num_rows)
     first = next(filled, None)  # 1
     if first is None:
         return 0
+    # Settings are part of the key: after a change of them, an open producer with the old ones must not be found.
     key = (job.transactional_id(number), job.group(number), tuple(sorted(job.client.items())))
     writer = _with_transaction(job, number, batch, key)
     if writer is None:
@@ -205,6 +212,7 @@ def _with_transaction(job: Transactions, number: int, batch: BatchId, key: objec
             return writer
         except Fenced as fenced:
             failure = _taken_over(job, number, fenced)
+        # A refusal (login, ACL) does not pass by itself: trying again would only hide it for a while.
         except KafkaRefusedError:
             writer.abort()
             raise
