@@ -99,6 +99,7 @@ class BatchExecutor:
         began = time.monotonic()
         metrics, written = self._run(ready, batch)  # 2
         self.spark_seconds = time.monotonic() - began
+        # Before the commit: letters of a batch that is repeated may be written twice, but never lost.
         bad = self._inputs.divert_bad_records(intent.splits, self._bad_counts(ready, metrics))  # 3
         # A task of an earlier attempt may report now; what it wrote belongs to no commit.
         reports = self.reported = {key: report for key, report in self._reports.value.items() if key[0] == attempt}
@@ -137,6 +138,7 @@ class BatchExecutor:
         return self._ready[key]
 
     def _lowering(self, route: Route, batch: TaskBatch | None = None) -> Lowering:
+        # Only for readers in the JVM; workers find their splits in the properties of the batch.
         splits = [[list(task) for task in source] for source in batch.splits] if batch is not None else None
         return Lowering(
             self._spark, self._root, self._inputs, route.tasks, route.partitions, self._location, self._reports, splits

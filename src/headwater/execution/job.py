@@ -134,6 +134,7 @@ class Job:
 
     def pause(self) -> None:
         """Returns when no batch is under way; none starts before `resume`. Resume before you stop a paused job."""
+        # The lock is the loop's for the length of a batch, so whoever has it knows that none is under way.
         self.turn.acquire()
 
     def resume(self) -> None:
@@ -161,6 +162,7 @@ class Job:
     def progress(self) -> Progress:
         """What has happened so far. A job whose broker does not answer is not running, also before its request has
         timed out and is tried again."""
+        # Read once each: the thread of the job changes them meanwhile.
         asking, working, reported, now = self.asking_since, self.batch_since, self.reported, time.monotonic()
         if reported.status != "running":
             return reported
@@ -191,6 +193,7 @@ class Job:
 
     def translate(self, error: BaseException) -> HeadwaterError:
         tables = [node.table for node in walk(self.plan) if isinstance(node, Scan | Write)]
+        # With the options of all tables: any of their secrets may be in the text of an exception.
         problem = translate(error, self.name, [table.raw_options for table in tables])
         return respelled(problem, {table.name: table.spelling for table in tables})
 

@@ -98,6 +98,7 @@ def spark_jobs(spark: SparkSession, properties: Mapping[str, str], group: str, d
     their tasks runs any more."""
     context = spark.sparkContext
     activate(spark)
+    # Group and properties belong to the thread. Jobs of other threads in the same session have their own.
     context.setJobGroup(group, description)
     for name, value in properties.items():
         context.setLocalProperty(name, value)
@@ -129,6 +130,7 @@ def _active_tasks(spark: SparkSession, group: str) -> int:
     active = 0
     for job in tracker.getJobIdsForGroup(group):
         info = tracker.getJobInfo(job)
+        # Spark forgets old jobs; one that is forgotten has no tasks.
         for stage in info.stageIds if info is not None else ():
             about = tracker.getStageInfo(stage)
             active += about.numActiveTasks if about is not None else 0

@@ -67,6 +67,7 @@ def _rescaled(
     storage: Storage, operator: str, old: Sequence[Tables], partitions: int
 ) -> dict[int, dict[str, tuple[RunFile, ...]]]:
     specs = _specs(storage, old)
+    # A name of its own: files of an attempt that was interrupted must never be taken for those of this one.
     prefix = partial(_prefix, operator, uuid.uuid4().hex)
     new = rescale(storage, specs, old, partitions, prefix)
     return {number: {name: tuple(runs) for name, runs in tables.items()} for number, tables in enumerate(new)}
@@ -83,5 +84,6 @@ def _specs(storage: Storage, old: Sequence[Tables]) -> list[TableSpec]:
         for name, runs in tables.items():
             if runs and name not in found:
                 path = storage.local(runs[0].name, runs[0].bytes, runs[0].digest)
+                # The schema lies in the files: neither the SQL of the job nor Spark is needed to rescale it.
                 found[name] = TableSpec.of_run(name, pa.ipc.open_file(pa.memory_map(str(path))).schema)
     return list(found.values())

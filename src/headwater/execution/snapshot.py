@@ -29,6 +29,7 @@ def snapshot(table: Table, spark: SparkSession) -> DataFrame:
     read = node.input if isinstance(node, Project) else node
     assert isinstance(read, Scan)
     tasks = spark.sparkContext.defaultParallelism
+    # A session of its own: settings that jobs need must not change those of the user's Spark.
     session = job_session(spark, tasks, "")
     source = open_source(read, RuntimeContext(session, f"table-{table.name}", tasks, []))
     try:
@@ -59,6 +60,7 @@ def _read(spark: SparkSession, source: Source, splits: list[list[Split]], column
 def _alive(frame: DataFrame, key: tuple[str, ...]) -> DataFrame:
     columns = [c for c in frame.columns if c not in key]
     ordered_by = [c for c in (ORDER, PARTITION, OFFSET, POSITION) if c in frame.columns]
+    # By what orders messages of one key: offsets alone are comparable only within a partition.
     newest = F.max_by(F.struct(*map(quote_name, columns)), F.struct(*ordered_by)).alias("__newest")
     rows = frame.groupBy(*map(quote_name, key)).agg(newest).where(f"__newest.{ADDED}")
     return rows.select(*map(quote_name, key), "__newest.*")

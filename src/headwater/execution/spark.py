@@ -89,9 +89,11 @@ def start_spark(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    # A laptop whose name resolves to an address it does not have (VPN) would fail to bind otherwise.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     warehouse = {"spark.sql.warehouse.dir": str(headwater_home() / "warehouse")}
     settings = {**_DEFAULTS, **_unix_sockets(master), **warehouse, **_logging(), **dict(conf)}
+    # The JVM starts with the first session of a process; options set later are ignored without a word.
     settings[_JAVA] = java_options(settings.get(_JAVA, ""))
     own = ",".join(str(path) for path in spark_jars())
     settings["spark.jars"] = ",".join(filter(None, [settings.get("spark.jars", ""), own]))
@@ -166,6 +168,7 @@ def job_session(spark: SparkSession, partitions: int, time_zone: str) -> SparkSe
     session.conf.set("spark.sql.shuffle.partitions", str(partitions))
     if time_zone:
         session.conf.set("spark.sql.session.timeZone", time_zone)
+    # Loaded while the job starts, and not within its first batch.
     preload(session, _CLASSES)
     own: SparkSession = session
     return own

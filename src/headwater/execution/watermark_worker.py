@@ -38,6 +38,7 @@ class WatermarkStage:
         for rows in batches:
             yield self._with_own(rows, greatest, known)
         for place, watermark in greatest.items():
+            # A partition whose rows had no time reports nothing: its watermark stays what it was.
             if watermark != _NONE:
                 self.reports.add({(batch.attempt, "watermark", str(self.source), f"{self.prefix}{place}"): watermark})
 
@@ -46,11 +47,14 @@ class WatermarkStage:
         micros = rows.column(ROW_WATERMARK).cast(pa.int64())
         values: Ints = np.where(micros.is_valid(), micros.fill_null(0).to_numpy() // 1000, _NONE)
         own: Ints = np.empty(len(values), dtype=np.int64)
+        # A task may read several partitions, each with a watermark of its own.
         places = rows.column(PLACE).dictionary_encode()
         codes = places.indices.to_numpy()
         for code, place in enumerate(places.dictionary.to_pylist()):
             here = np.flatnonzero(codes == code) if len(places.dictionary) > 1 else slice(None)
             before = greatest.get(place, known.get(f"{self.prefix}{place}", _NONE))
+            # The watermark before each row: the greatest of all earlier ones of its partition, this batch or any other.
+            # So it does not depend on where batches are cut.
             running = np.maximum.accumulate(np.concatenate([[before], values[here]]))
             own[here] = running[:-1]
             greatest[place] = int(running[-1])

@@ -90,6 +90,8 @@ class Watermarks:
 
     def processing_time(self, watermarks: list[list[Watermark]]) -> int:
         """Of the batch with these watermarks: now, but not before its watermark, also if the clock was set back."""
+        # The time of the batch lies behind every window that its watermark has closed: a row must not fall into a
+        # window that is gone.
         now, reached = int(time.time() * 1000), watermarks[-1][1] if self._period is not None else None
         return now if reached is None or reached == END else max(now, reached + 1)
 
@@ -120,10 +122,13 @@ class Watermarks:
         if source is None:
             return None, True
         position, bound = commit.positions[place], commit.bounds[place]
+        # A partition that was read to its bound has nothing more to come, and must not hold back the others.
         open_ = [k for k in source.partitions(position) if bound is None or position.get(k, 0) < bound.get(k, 0)]
         if bound is not None and not open_:
             return END, False
         mine = commit.watermarks[place] if place < len(commit.watermarks) else {}
+        # An idle partition neither holds back nor advances the watermark: what it still has may be as old as its last
+        # message.
         awake = [k for k in open_ if not self._is_idle(place, k, position, source.idle_seconds)]
         if not awake:
             return max((mine[k] for k in open_ if k in mine), default=None), True
@@ -132,6 +137,8 @@ class Watermarks:
     def _is_idle(self, place: int, key: str, position: Position, seconds: float) -> bool:
         here, now = position.get(key, 0), self._clock()
         at, since = self._active.get((place, key), (None, now))
+        # By position and not by messages: offsets also move over transaction markers, which shows that the partition is
+        # alive.
         if at != here:
             self._active[place, key] = (here, now)
             return False

@@ -69,6 +69,7 @@ class Builder:
         check_sink(table)
         query = self.query(statement.query, {})
         rows = fitted(query, table, statement, self.rules.sinks)
+        # A primary key alone does not make upserts: `print` shows every change, whatever key the table declares.
         keyed = bool(table.primary_key) and table.connector.accepts is Accepts.UPSERT
         if statement.on_conflict and not keyed:
             raise SqlError(
@@ -120,6 +121,7 @@ class Builder:
             node: n.Node = build_grouped(select, relation, self, named)
         else:
             node = self._project(select, relation, named)
+        # DISTINCT is a GROUP BY of all columns without aggregates: one operator, and the same rules for retractions.
         if select.args.get("distinct") is not None:
             node = n.Aggregate(node.columns, node, node.names, ())
         return node
@@ -133,9 +135,12 @@ class Builder:
         joins, of_joins = without_queries(select.args.get("joins") or [])
         if not joins and (condition is None or (not has_query(condition) and resolves(condition, relation.scope))):
             return (relation.where(condition, self.locate) if condition is not None else relation), []
+        # WHERE goes along to the joins: an equality between two tables of a comma list is the key of their join, and
+        # without it the join would be one of all pairs.
         plain = [tree for tree in conjuncts(condition) if not has_query(tree)]
         clause = FromClause(self._factors(named), self.join_settings, taken)
         relation, outside = clause.build(relation, joins, plain)
+        # Queries inside of conditions are joined last, when fewer rows are left.
         queries = [*of_joins, *(tree for tree in conjuncts(condition) if has_query(tree))]
         return Subqueries(self, named, relation).filter(queries), outside
 

@@ -39,6 +39,8 @@ def decide_changelog(root: n.Write) -> n.Write:
         rows = require.full(root.input)
         node = n.Materialize(rows.columns, rows, root.by, before, shown, root.table.name)
         return replace(root, input=node)
+    # A sink that takes every change as it is must get them in full; a query of inserts needs nothing added, but the
+    # operators below it may.
     if not updating or taken is Accepts.ALL:
         return replace(root, input=require.full(root.input))
     return replace(root, input=_keyed(root, require))
@@ -62,11 +64,17 @@ def _shown_of_key(root: n.Write) -> str | None:
 def _keyed(root: n.Write, require: _Requirements) -> n.Node:
     node = root.input
     same = next((key for key in node.keys if set(key) == set(root.by)), None)
+    # A source that may say a change again cannot be trusted to emit one per key: the net change of a batch hides
+    # repetitions within it, and the upsert those of earlier batches.
     if same is not None and _repeats(node):
         return n.Consolidate(node.columns, node, root.by)
+    # Upserts by the very key of the sink pass through without state. Only behind a filter a delete may be about a row
+    # that never passed, which a state alone can tell.
     if same is not None and node.mode is Mode.UPSERT:
         return n.Normalize(node.columns, _filtered_to_delete(node), same, False) if _has_filter(node) else node
     full = require.full(node)
+    # The operator below may emit net changes by this key itself, without before-images; a second pass over the batch is
+    # the fallback.
     return full.net(root.by) or n.Consolidate(node.columns, full, root.by)
 
 
@@ -83,12 +91,16 @@ class _Requirements:
         return self._full[id(node)]
 
     def _rewritten(self, node: n.Node) -> n.Node:
+        # As high up as the key of the upserts is still there: what projections and filters drop need not be kept in the
+        # state.
         if node.mode is Mode.UPSERT and node.key is not None:
             return n.Normalize(node.columns, _filtered_to_delete(node), node.key, True)
         if not node.inputs:
             return node
         pairs = zip(node.inputs, node.takes, strict=True)
         inputs = [self._given(node, child, takes) for child, takes in pairs]
+        # Untouched nodes stay the same objects: subplans are shared by identity, and a copy would get a state of its
+        # own.
         same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
         return node if same else node.with_inputs(inputs)
 

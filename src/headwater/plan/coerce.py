@@ -69,6 +69,7 @@ def wider(a: SqlType, b: SqlType) -> SqlType | None:
     """The type that holds values of both, or None."""
     nullable = a.nullable or b.nullable
     if a.name == "DECIMAL" and b.name == "DECIMAL":
+        # The scale wins over whole digits beyond 38: cutting fractions would change values that do fit.
         scale = max(a.scale or 0, b.scale or 0)
         whole = max(_whole_digits(a), _whole_digits(b))
         return replace(t.decimal(min(38, whole + scale), scale), nullable=nullable)

@@ -12,6 +12,8 @@ def prune(root: n.Write) -> n.Write:
     """1. From the root down, collect what is read of each node with state; of one that is used twice, what any of its
     users reads. 2. From the inputs up, make the nodes narrow. What has no state is read again by each of its users,
     with no more columns than that one needs."""
+    # Nodes without state below the last stateful one are copied for each user: reading a column twice is cheaper than
+    # keeping one that only one of them needs.
     order = [node for node in n.walk(root) if node is root or keeps_state(node)]
     needed: dict[int, frozenset[str]] = {id(node): frozenset() for node in order}
     for node in reversed(order):  # 1

@@ -18,6 +18,8 @@ def share_equal(root: n.Write) -> n.Write:
         if not keeps_state(node):
             return node
         for other in known:
+            # Compared as values, inputs included: two views over the same query are the same operator, whatever their
+            # names.
             if type(other) is type(node) and other == node:
                 return other
         known.append(node)

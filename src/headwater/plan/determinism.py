@@ -30,6 +30,7 @@ def is_deterministic(root: n.Write) -> bool:
     """Whether computing a batch again gives the very same rows. Without a primary key of the sink, what an operator
     emits is not: its rows, and sums of floating point numbers, depend on the order in which rows come."""
     nodes = n.walk(root)
+    # With a key, a repeated batch overwrites what the first try wrote, in whatever order it comes out.
     if not root.table.primary_key and any(node.stateful and not isinstance(node, n.Normalize) for node in nodes):
         return False
     return all(e.deterministic for node in nodes for e in expressions_of(node))
@@ -44,6 +45,8 @@ def _decisive(node: n.Node) -> Iterable[Expr]:
 
 def _computed(node: n.Node, names: frozenset[str]) -> list[Expr]:
     """How these columns are computed from changes, between the last stateful operator and here."""
+    # Inserts are never computed a second time; and an operator with state retracts what it has stored, not what it
+    # computes again.
     if node.mode is Mode.APPEND or node.stateful:
         return []
     if isinstance(node, n.Project):

@@ -56,9 +56,12 @@ class _Pushing:
     def _moved(self, node: n.Filter) -> n.Node | None:
         """The node with as much of the filter as possible below its input; None if nothing can move."""
         below = node.input
+        # Another user of the input needs the rows that this filter drops; pushed below, the input would become two.
         if self._uses.get(id(below), 0) > 1:
             return None
         parts = node.predicate.conjuncts or (node.predicate,)
+        # A non-deterministic condition stays where it is: evaluated for other rows, or another number of times, it
+        # gives another result. One without columns is not about rows.
         places = [below.filtered_below(part.refs) if part.deterministic and part.refs else () for part in parts]
         moving = [(part, place) for part, place in zip(parts, places, strict=True) if place]
         if not moving:
@@ -93,12 +96,14 @@ def _renamed(expression: Expr, names: Mapping[str, str]) -> Expr:
         refs=frozenset(names.get(ref, ref) for ref in expression.refs),
         column=names.get(expression.column, expression.column) if expression.column is not None else None,
         predicate=_renamed_predicate(predicate, names) if predicate is not None else None,
+        # The parts would still have the old names.
         conjuncts=(),
     )
 
 
 def _renamed_sql(sql: str, names: Mapping[str, str]) -> str:
     quoted = {_quoted(old): _quoted(new) for old, new in names.items()}
+    # By tokens of SQL: a name inside of a string literal must stay as it is.
     return _TOKENS.sub(lambda found: quoted.get(found[0], found[0]), sql)
 
 

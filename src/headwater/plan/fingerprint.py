@@ -108,6 +108,8 @@ def stateful_nodes(root: n.Node) -> list[n.Node]:
 
 def operator_name(root: n.Write, node: n.Node) -> str:
     """Its kind and its number among those of that kind, inputs first: 'aggregate-1'."""
+    # Numbered among those of their kind: adding a join does not rename the aggregations, whose state could still be
+    # used.
     alike = [other for other in stateful_nodes(root) if type(other) is type(node)]
     number = next(i for i, other in enumerate(alike, 1) if other is node)
     return f"{type(node).__name__.lower()}-{number}"
@@ -143,6 +145,7 @@ def _source(node: n.Scan | n.Values) -> str:
     if isinstance(node, n.Values):
         return f"values {[[e.sql for e in row] for row in node.rows]}"
     raw = node.table.raw_options
+    # Positions are about a topic. Renaming the table in the script changes nothing about them.
     where = raw.get("topic") or raw.get("topic-pattern") or node.table.name
     return f"{node.table.connector.identifier} {where}"
 
@@ -151,6 +154,8 @@ def _read_as(node: n.Scan) -> str:
     given = {_plainly(key): text for key, text in node.table.raw_options.items()}
     formats = {given.get("format"), given.get("key.format")}
     own = tuple(f"{side}{name}." for name in formats for side in ("", "key."))
+    # Only what decides how a message is read: another consumer group or other credentials must not cost a job its
+    # state.
     kept = {k: v for k, v in given.items() if k in _LAYOUT or (k.startswith(own) and not _FREE.search(k))}
     listed = ", ".join(f"'{key}' = '{kept[key]}'" for key in sorted(kept) if not is_secret(key))
     return f" with {listed}" if listed else ""
@@ -186,6 +191,8 @@ def differences(stored: Fingerprint, current: Fingerprint) -> list[str]:
     found: list[str] = []
     if stored.sources != current.sources:
         found.append(f"it read {_listed(stored.sources)}, and now reads {_listed(current.sources)}")
+    # Without a pairing of operators nothing more can be compared; a list of follow-up differences would hide the
+    # reason.
     if len(stored.operators) != len(current.operators):
         before, now = _shown_operators(stored.operators), _shown_operators(current.operators)
         found.append(f"it kept state for {before}, and now would for {now}")

@@ -94,6 +94,8 @@ class FromClause:
         """The joins so far are its left side. What WHERE says about rows of a side that is kept can be said before."""
         side = str(join.args["side"]).lower()
         kind: n.JoinKind = "left" if side == "left" else "right" if side == "right" else "full"
+        # WHERE is asked after the join. Of a LEFT JOIN every row of the left survives it, so a condition on the left
+        # alone says the same before, with less state; on the right it would turn missing matches into NULLs.
         pushed = [tree for tree in where if side == "left" and resolves(tree, self.scope)]
         self._conditions += [bind(tree, self.scope, self._locate) for tree in pushed]
         left, right = self._joined(), self._make(join.this, self._taken)
@@ -106,6 +108,7 @@ class FromClause:
             pairs.append((own, other))
         joined = Joining(left, right, kind, self._settings).on(conditions, join)
         for own, other in pairs:
+            # USING shows one column: that of the side whose rows are all there. Of a FULL JOIN either may be NULL.
             hidden = own if kind == "right" else other
             joined = self._coalesced(joined, own, other) if kind == "full" else _merged(joined, hidden)
         self._factors, self._conditions = [joined], []
@@ -122,6 +125,7 @@ class FromClause:
             )
         table = join.this.copy()
         version = table.args.pop("version")
+        # Inner or left: all rows of the left go through, so conditions on it can be asked before.
         pushed = [tree for tree in where if resolves(tree, self.scope)]
         self._conditions += [bind(tree, self.scope, self._locate) for tree in pushed]
         left, right = self._joined(), self._make(table, self._taken)
@@ -165,6 +169,8 @@ class FromClause:
         waiting = self._filtered()
         current, *others = self._factors
         while others:
+            # Not in the order of FROM: a table that shares an equality with what is joined already comes next, or `a,
+            # b, c` with a = c and b = c would begin with all pairs of a and b.
             index = next((i for i, f in enumerate(others) if self._connects(current, f, waiting)), 0)
             factor = others.pop(index)
             known = {c.column for c in (*current.scope.columns, *factor.scope.columns)}
@@ -185,6 +191,7 @@ class FromClause:
         of_factor: dict[int, list[exp.Expr]] = {}
         for tree in self._conditions:
             refs = self._refs(tree)
+            # Conditions on one table are asked before any join: fewer rows are shuffled and kept as state.
             place = next((i for i, f in enumerate(self._factors) if refs and refs <= _columns(f)), None)
             (left if place is None else of_factor.setdefault(place, [])).append(tree)
         for place, trees in of_factor.items():
@@ -209,6 +216,7 @@ class FromClause:
 def without_queries(joins: Sequence[exp.Join]) -> tuple[list[exp.Join], list[exp.Expr]]:
     """The joins, and conditions with queries of ON that can be asked of the pairs afterwards: those of inner joins, if
     none of their rows is shown for having no match."""
+    # A filter behind these would also drop rows that are shown for having no match.
     if any(str(join.args.get("side")).upper() in ("RIGHT", "FULL") for join in joins):
         return list(joins), []
     kept, lifted = [], []

@@ -76,6 +76,8 @@ class Joining:
             if is_true(condition):
                 continue
             compiled = self._compiled(condition)
+            # Only the left, and only of an inner join: a filter on the right would remove versions, and let an older
+            # one take their place.
             if self.kind == "inner" and compiled.refs and self._side(compiled) == "left":
                 self._filter("left", condition)
                 continue
@@ -105,6 +107,8 @@ class Joining:
     def unless_false(self, keys: Sequence[exp.Expr], compared: Sequence[exp.Expr]) -> Relation:
         """NOT IN: pairs for which `keys` are TRUE and the comparisons are all TRUE or unknown."""
         for condition in keys:
+            # What only the query inside says can be decided before the join: a row that fails it is not in the query at
+            # all.
             if self._side(self._compiled(condition)) == "right":
                 self._filter("right", condition)
                 continue
@@ -162,6 +166,8 @@ class Joining:
         if not isinstance(tree, exp.EQ):
             return None
         operands = self._operands(tree, "=")
+        # Nested values have no hash that is equal wherever SQL says that they are equal: they cannot be a key of the
+        # shuffle.
         if operands is None or next(iter(operands.values())).type.is_nested:
             return None
         return self._column("left", operands["left"]), self._column("right", operands["right"])
@@ -183,6 +189,8 @@ class Joining:
         if value.column is not None:
             return value.column
         added = self._added[side]
+        # An expression that both a key and a condition use is computed once; a non-deterministic one would give two
+        # values.
         known = next((name for name, e in added.items() if e.sql == value.sql and e.deterministic), None)
         name = known or self.settings.fresh()
         added[name] = value
@@ -203,6 +211,8 @@ class Joining:
             operand = self._condition(tree.this)
             return n.Negation(operand) if operand is not None else None
         if isinstance(tree, exp.Between) and not tree.args.get("symmetric"):
+            # BETWEEN as its two comparisons: each of them may be about columns of both sides, which the operator can
+            # compare, but not compute.
             low = exp.GTE(this=tree.this.copy(), expression=tree.args["low"].copy())
             high = exp.LTE(this=tree.this.copy(), expression=tree.args["high"].copy())
             return self._condition(exp.And(this=low, expression=high))
@@ -274,6 +284,8 @@ class Joining:
         key = next((key for key in self.right.node.keys if key and set(key) <= set(right_keys)), None)
         if key is None:
             raise self._errors.no_version_key(self.right.node.keys, at)
+        # Versions are kept by a key of the right. What else is compared belongs to one version and not to the history
+        # of a key.
         others = [pair for pair in self._keys if pair[1] not in key]
         self._conditions += [n.Comparison("=", left, right) for left, right in others]
         self._keys = [pair for pair in self._keys if pair[1] in key]

@@ -18,6 +18,7 @@ def merge_projects(root: n.Write) -> n.Write:
 
 def _merge(node: n.Node) -> n.Node:
     match node:
+        # Only where the upper one renames: merging computations would evaluate an expression as often as it is used.
         case n.Project(input=n.Project() as below) if all(e.column is not None for e in node.expressions):
             inner = dict(zip(below.names, below.expressions, strict=True))
             taken = tuple(_as(inner[e.column], e) for e in node.expressions if e.column is not None)

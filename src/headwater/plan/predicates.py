@@ -40,6 +40,7 @@ def conjuncts(tree: exp.Expr | None) -> list[exp.Expr]:
 
 
 def _factored(tree: exp.Or) -> Iterator[exp.Expr]:
+    # By text: trees of different places are different objects, also where they say the same.
     branches = [{repr(part): part for part in conjuncts(branch)} for branch in _disjuncts(tree)]
     common = [text for text in branches[0] if all(text in other for other in branches[1:])]
     if not common:

@@ -78,6 +78,8 @@ def _planned(statement: Query, builder: Builder, sink: Connector) -> PlannedQuer
     node = builder.query(bare, {})
     shown = len(node.columns) - sum(isinstance(key, str) and key.startswith(_HIDDEN) for key in wanted)
     planned = _with_traits(node, sink, shown)
+    # Over an endless input the order is never final: an operator keeps the first rows up to date. Over a bounded one it
+    # is cheaper to sort once, at the end.
     if not planned.bounded and (wanted or planned.updating):
         limited = builder.query(written, {})  # an operator keeps the first rows; the driver only puts them in order
         return _with_traits(limited, sink, order=_visible_order(order, limited, statement))
@@ -118,6 +120,7 @@ def _sort_key(ordered: exp.Ordered, query: exp.Expr, statement: Query) -> str | 
         raise statement.error(
             "ORDER BY takes columns of the result here.", at=value, hint="Name a column of the SELECT list."
         )
+    # ORDER BY may name what is not selected; the column travels along to the driver and is cut off there.
     name = f"{_HIDDEN}{len(query.expressions)}"
     query.append("expressions", exp.alias_(value.copy(), name, quoted=True))
     return name

@@ -14,6 +14,7 @@ def rewrite(root: n.Write, rule: Callable[[n.Node], n.Node]) -> n.Write:
     done: dict[int, n.Node] = {}
     for node in n.walk(root):
         inputs = [done[id(child)] for child in node.inputs]
+        # A node whose inputs stayed is not copied: identity says what is shared.
         same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
         done[id(node)] = rule(node if same else node.with_inputs(inputs))
     rewritten = done[id(root)]

@@ -67,6 +67,8 @@ def _value(given: tuple[n.Column, str] | None, column: n.Column, table: Table, r
 def _without_nulls(rows: n.Project) -> n.Node:
     """Without rows that have NULL in a NOT NULL column."""
     pairs = zip(rows.columns, rows.expressions, strict=True)
+    # Only columns whose value may be NULL by its type: a filter that is always true would still cost, and stop other
+    # filters from moving.
     strict = [column for column, value in pairs if not column.type.nullable and value.type.nullable]
     if not strict:
         return rows

@@ -78,6 +78,8 @@ class Subqueries:
 
     def _keep(self, condition: exp.Expr) -> None:
         tree, negated = unwrapped(condition), False
+        # NOT in front of IN and EXISTS is taken off: it makes an anti join of a semi join. Left above, it would have to
+        # be computed from a mark.
         while isinstance(tree, exp.Not):
             tree, negated = unwrapped(tree.this), not negated
         if isinstance(tree, exp.Exists):
@@ -130,6 +132,7 @@ class Subqueries:
         enough where nobody asks for the difference between unknown and FALSE, or unknown and TRUE."""
         inner, compared, unknown = self._compared(tree)
         unknown = unknown and asked is not Asked.TRUE
+        # Two marks at most: "is equal" and "may be equal". Their difference is what SQL calls unknown.
         if not unknown or asked is Asked.VALUE:
             self._join(inner.relation, "mark", [*compared, *inner.conditions], tree)
             equal = self._mark(tree)
@@ -212,6 +215,8 @@ class Subqueries:
     def _value(self, subquery: exp.Subquery) -> _Value:
         query = query_of(subquery)
         taken = set(self.relation.node.names)
+        # Planned once for its conditions alone: whether it names columns from outside shows only when names are
+        # resolved.
         if isinstance(query, exp.Select) and query.args.get("from_") is not None:
             inner, outside = self._builder.source(query, self._named, set(taken))
             if outside:
@@ -240,6 +245,8 @@ class Subqueries:
         compared = [own for own, _ in pairs]
         select = query.copy()
         kept = [tree for tree in conjuncts(where_of(query)) if tree not in outside]
+        # Decorrelated: the columns that are compared become groups, so the value is computed once for each of them, and
+        # a join looks it up. A nested loop has no place in a stream.
         select.set("where", exp.Where(this=exp.and_(*kept)) if kept else None)
         item = without_alias(query.expressions[0])
         items = [item.copy(), *(tree.copy() for tree in compared)]
@@ -248,6 +255,7 @@ class Subqueries:
         if grouped:
             select.set("group", exp.Group(expressions=[tree.copy() for tree in compared]))
         node = self._builder.query(select, self._named)
+        # Proved by keys, as above: two rows for one value would multiply rows of the query around it.
         if not any(set(key) <= set(names[1:]) for key in node.keys):
             raise self._error(query, "A query that gives a value must be known to have at most one row.", _ONE_ROW)
         relation = relation_of(node, "", taken)

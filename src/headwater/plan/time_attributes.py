@@ -57,6 +57,8 @@ def drop_unused_times(root: n.Write) -> n.Write:
     def rule(node: n.Node) -> n.Node:
         if not isinstance(node, n.Watermark | n.ProcessingTime):
             return node
+        # Dropped where unused: computing watermarks costs a pass in Python workers, and forces partitions to be read in
+        # order.
         if _identity(node) not in identities:
             return node.input
         return replace(node, input=_placed(node.input)) if isinstance(node, n.Watermark) else node
@@ -85,6 +87,8 @@ def refuse_open_sessions(root: n.Write) -> n.Write:
     for node in n.walk(root):
         for child in node.inputs:
             window = child.window
+            # The bounds of other windows follow from the time of a row; those of a session depend on rows that may
+            # still come.
             if window is None or window.session is None or isinstance(node, n.WindowAggregate):
                 continue
             if not isinstance(node, n.Project | n.Filter | n.Expand) or _computes(node, {window.start, window.end}):
@@ -147,5 +151,6 @@ def processing_period(root: n.Node) -> int | None:
 
 
 def _period(spec: n.WindowSpec) -> int:
+    # Every bound of a window is a multiple of this, so looking that often misses none.
     parts: Sequence[int] = (spec.size, spec.slide, spec.offset)
     return gcd(*parts, _SESSION_PERIOD) if spec.function == "SESSION" else gcd(*parts)

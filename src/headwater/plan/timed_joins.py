@@ -55,6 +55,7 @@ def interval_of(conditions: Sequence[exp.Expr], left: Node, right: Node, compile
     for (left_time, right_time), found in bounds.items():
         low = max((b.low for b, _ in found if b.low is not None), default=None)
         high = min((b.high for b, _ in found if b.high is not None), default=None)
+        # Open at one end, rows could never be removed: that is a regular join with state for good.
         if low is not None and high is not None:
             used = [tree for _, tree in found]
             return Interval(left_time, right_time, low, high, tuple(c for c in conditions if c not in used))
@@ -82,6 +83,7 @@ def _bound(tree: exp.Expr, left: Node, right: Node, compile_: Compile) -> _Bound
         (first, a), (second, b), kind = (second, b), (first, a), _MIRRORED[kind]
     if not _comparable(left, first, right, second):
         return None
+    # In whole microseconds, the precision of all times here: that makes < the same as <= with a bound of one more.
     difference = a - b
     match kind:
         case exp.EQ:
@@ -96,6 +98,7 @@ def _comparable(left: Node, left_time: str, right: Node, right_time: str) -> boo
     kinds = left.times.get(left_time), right.times.get(right_time)
     if kinds[0] is None or kinds[0] is not kinds[1]:
         return False
+    # A TIMESTAMP and a TIMESTAMP_LTZ differ by the session's time zone, which no constant interval can express.
     types = [c.type.name for c in left.columns if c.name == left_time]
     return types == [c.type.name for c in right.columns if c.name == right_time]
 

@@ -106,6 +106,7 @@ def local_aggregation(node: n.Aggregate) -> tuple[n.Scan, LocalAggregation] | No
     if not all(group in names for group in node.groups):
         return None
     kinds = {c.name: c.type for c in scan.columns}
+    # Values that are compared, as groups or as DISTINCT values: Arrow and Spark must agree on what is equal.
     compared = [names[g] for g in node.groups] + [names[p.column] for p in parts if p and p.how == "values"]
     if any(kinds[column].name in {"FLOAT", "DOUBLE"} for column in compared):  # -0.0 and NaN: Spark knows best
         return None
@@ -123,6 +124,7 @@ def _table_below(node: n.Node) -> tuple[n.Scan, dict[str, str], list[Predicate]]
     while isinstance(node, n.Project | n.Filter):
         if isinstance(node, n.Filter):
             predicate = node.predicate.as_predicate
+            # A reader evaluates the filter on the columns of the table, by their own names.
             if predicate is None or not _keeps_names(node.input, node.predicate.refs):
                 return None
             filters.append(predicate)
@@ -177,6 +179,8 @@ def _of_one_row(local: PreAggregation) -> dict[str, str]:
 
 def _reduced(rows: DataFrame, groups: list[str], partials: Partials) -> DataFrame:
     """One row per group and task, by Spark's own hash aggregation. A sum of DECIMAL(38,s) stays DECIMAL(38,s)."""
+    # Spark reduces before the shuffle, in generated code, so that one row per group and task travels: the operator in
+    # Python sees far fewer rows.
     totals = [F.expr(f"{function}({name})").alias(name) for name, function in partials.functions.items()]
     weight = ROWS if partials.retracting else "1L"  # of a single row, the number of rows is its weight
     doubles = [DoubleSum(d.name, f"{d.name}_of_row", weight) for d in partials.doubles.values()]
@@ -200,6 +204,7 @@ def _reduced(rows: DataFrame, groups: list[str], partials: Partials) -> DataFram
 def _with_hashes(rows: DataFrame, groups: list[str], partials: Partials) -> DataFrame:
     """HASH of the group, and for values that are remembered one whose upper half is that of the group: they lie
     together in the state, and in the group's state partition."""
+    # Computed by Spark beside the rows: hashing in Python would need a pass over all keys as objects.
     of_group = hash_sql(groups)
     extra = [f"{of_group} AS {HASH}"]
     for name in partials.multisets.values():

@@ -111,6 +111,8 @@ class Lowering:
         together = node.distribution
         if together == ():
             return frame.repartition(1)
+        # Rows stay where their key already is, so that operators behind the exchange find their state; without such a
+        # key any deterministic spread will do.
         by = together or [f.name for f in frame.schema.fields if f.name not in HIDDEN and not has_map(f.dataType)]
         return frame.repartition(self.partitions, *map(quote_name, by))
 
@@ -121,9 +123,12 @@ class Lowering:
             self.bad_metrics[plan.bad_metric] = place
         if plan.reader is not None:
             tasks = self.tasks[place]
+            # One row per task, in as many partitions: a source that hands nothing but task numbers to the workers,
+            # which read what the batch's properties say.
             numbers = self.spark.range(0, tasks, 1, tasks)
             return plan.decode(map_in_arrow(numbers, ReadStage(place, plan.reader), plan.schema))
         assert plan.messages is not None
+        # The JVM's Kafka source has its offsets in the plan: such a plan cannot be prepared once for all batches.
         self.needs_splits = True
         nothing: list[list[object]] = [[] for _ in range(self.tasks[place])]
         return plan.decode(plan.messages(self.splits[place] if self.splits is not None else nothing))
@@ -138,13 +143,19 @@ class Lowering:
         their rows arrive by one shuffle, each in the struct of its input."""
         known = StructType([f for frame in frames for f in frame.schema.fields])
         tagged = [_tagged(frame, index, frames) for index, frame in enumerate(frames)]
+        # One union and one shuffle instead of a cogroup: Arrow batches of both sides arrive in one stream, and Python
+        # workers are started once.
         together = reduce(lambda a, b: a.union(b), tagged)
         count = 1 if node.partitioned_by == () else self.partitions
+        # By the operator's own hash and not by Spark's partitioner: state partitions must stay the same when Spark
+        # changes its hash.
         partition = F.expr(f"CAST(pmod(shiftright({HASH}, 32), {count}L) AS INT)")
         return self._run(node, together.repartitionById(count, partition), operator, _spark_schema(known, operator))
 
     def _run(self, node: n.Node, frame: DataFrame, operator: Operator, schema: StructType) -> DataFrame:
         name = operator_name(self.root, node)
+        # Operators with timers remove their state themselves, by the watermark; a TTL beside it could remove what a
+        # late row still needs.
         if self.root.ttl and not node.timed:
             operator = Expiring(operator, self.root.ttl * 1000)
         self.state_tables[name] = operator.tables

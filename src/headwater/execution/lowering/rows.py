@@ -34,6 +34,7 @@ def _scan(lowering: Lowering, node: n.Scan | n.Values) -> DataFrame:
 def _project(lowering: Lowering, node: n.Project) -> DataFrame:
     frame = lowering.lower(node.input)
     items = [f"{e.sql} AS {quote_name(c.name)}" for c, e in node.items]
+    # Kinds, order and watermarks travel beside the columns of the query; no projection may lose them.
     hidden = [quote_name(c) for c in HIDDEN if c in frame.columns]
     return frame.selectExpr(*items, *hidden)
 
@@ -48,6 +49,7 @@ def _filter_to_delete(lowering: Lowering, node: n.FilterToDelete) -> DataFrame:
     """A row that fails the predicate is left with nothing but its key and its time, from which on it is gone: what is
     computed from it must not fail on it."""
     frame = lowering.lower(node.input)
+    # A predicate that is unknown counts as not passed: CASE takes ELSE for NULL as well.
     kind = F.expr(f"CASE WHEN {node.predicate.sql} THEN {KIND} ELSE CAST({DELETE} AS TINYINT) END")
     judged = frame.withColumn(KIND, kind)
     kept = {*(node.key or ()), *node.times, *HIDDEN}
@@ -63,6 +65,8 @@ def _expand(lowering: Lowering, node: n.Expand) -> DataFrame:
     rows = []
     for number, kept in zip(node.numbers, node.sets, strict=True):
         groups = [
+            # Written as an IF and not as a bare NULL: the copy keeps the type of its group, also where the set leaves
+            # it out.
             f"IF({'true' if one else 'false'}, {quote_name(group)}, NULL) AS {quote_name(copy.name)}"
             for copy, group, one in zip(node.copies, node.groups, kept, strict=True)
         ]
@@ -94,6 +98,7 @@ def _normalize(lowering: Lowering, node: n.Normalize) -> DataFrame:
     frame = frame.selectExpr("*", f"{hash_sql(keys)} AS {HASH}").repartition(lowering.partitions, *keys)
     schema = to_arrow_schema(frame.schema)
     operator = NormalizeOperator(pick(schema, node.by), pick(schema, values), node.before)
+    # With a watermark every change counts, and not only the net one of a batch: see `normalize_each`.
     each = OWN_WATERMARK in frame.columns and node.before
     return lowering.keyed(node, frame, NormalizeEach(operator) if each else operator)
 
@@ -103,6 +108,8 @@ def _consolidate(lowering: Lowering, node: n.Consolidate) -> DataFrame:
     """Operators leave at most one row of a key alive; changes from a topic are in order."""
     frame = lowering.lower(node.input)
     if ORDER not in frame.columns:
+        # Where an operator has put all changes of a key into one task, one pass within the task is enough: no second
+        # shuffle.
         together = node.input.distribution
         apart = together is None or not set(together) <= set(node.by)
         if apart:  # one partition may retract what another adds

@@ -22,6 +22,7 @@ _WINDOW = "__window"
 @lowers(n.Watermark)
 def _watermark(lowering: Lowering, node: n.Watermark) -> DataFrame:
     frame = lowering.lower(node.input)
+    # A watermark stands directly above the scan of its table, so that there is exactly one.
     (scan,) = (below for below in n.walk(node) if isinstance(below, n.Scan))
     place = lowering.inputs.place_of(scan)
     kept = [c for c in frame.columns if c != PLACE]
@@ -50,6 +51,7 @@ def _window_table(lowering: Lowering, node: n.WindowTable) -> DataFrame:
     names = [*map(quote_name, node.input.names), *hidden]
     if spec.function == "SESSION":
         bounds = [local, f"{local} + {millis_sql(spec.size)}"]
+        # A row without a time belongs to no window. The window functions of Spark, below, drop such rows themselves.
         frame = frame.where(f"{time} IS NOT NULL")
     elif spec.function == "CUMULATE":
         frame = _cumulate(frame.withColumn("__local", F.expr(local)), spec)
@@ -72,6 +74,7 @@ def _cumulate(frame: DataFrame, spec: n.WindowSpec) -> DataFrame:
     frame = frame.withColumn(
         _WINDOW, F.window("__local", f"{spec.size} milliseconds", None, f"{spec.offset} milliseconds")
     )
+    # All windows of the grid, then only those that end behind the row: Spark has no CUMULATE.
     steps = f"explode(sequence(1, {spec.size // spec.slide})) AS __step"
     end = f"{_WINDOW}.start + {millis_sql(spec.slide)} * __step"
     return frame.selectExpr("*", steps).withColumn("__end", F.expr(end)).where("__end > __local")

@@ -42,6 +42,8 @@ def _window_aggregate(lowering: Lowering, node: n.WindowAggregate) -> DataFrame:
 def _windows(lowering: Lowering, node: n.WindowAggregate, frame: DataFrame) -> tuple[DataFrame, Operator]:
     window, zone = node.over, lowering.time_zone if node.over.local else ""
     own = OWN_WATERMARK if OWN_WATERMARK in frame.columns else ""
+    # Late rows can be dropped before the shuffle where the end of a window is an instant by itself; across a change of
+    # the clock only the operator knows which instant it is.
     if own and (not zone or zone in _WITHOUT_DAYLIGHT_SAVING):
         frame, own = _on_time(lowering, node, frame), ""
     rows, aggregate = prepared(node, frame, lowering.partitions, node.groups, (own,) if own else ())
@@ -75,6 +77,7 @@ def _session(lowering: Lowering, node: n.WindowAggregate, frame: DataFrame) -> t
     assert window.session is not None
     own = OWN_WATERMARK if OWN_WATERMARK in frame.columns else ""
     kept = (window.time, *((own,) if own else ()))
+    # Not reduced before the shuffle: the session of a row is not known before all rows of its key are together.
     rows, aggregate = prepared(node, frame, lowering.partitions, node.by, kept)
     zone = lowering.time_zone if window.local else ""
     bounds = {"start": window.start, "end": window.end}

@@ -130,6 +130,7 @@ class JsonChangelog(ChangelogFormat):
         around = self.around(options)
         chosen = [m for key in request.metadata for m in self.metadata if m.key == key]
         inside = self.envelope(row, options)
+        # Metadata is read in the same pass as the rows: a second parse of the message would double its cost.
         inside += [f for f in dict.fromkeys(m.source for m in chosen if not m.outside) if f not in inside]
         beside = [m.source for m in chosen if m.outside] if around else []
         read = [FormatField(around, row_of(inside)), *beside] if around else inside
@@ -147,6 +148,8 @@ class JsonChangelog(ChangelogFormat):
                 there = f"map_contains_key(from_json({envelope.text}, 'MAP<STRING, STRING>'), {string_literal(around)})"
                 empty = f"coalesce({names[around]} IS NULL AND {inner.error or 'NULL'} IS NULL AND {there}, false)"
                 decoded = replace(decoded, other=f"{decoded.other} OR {empty}")
+            # Each part is a step with a name: Spark inlines expressions, and would parse the message again for every
+            # column that uses one.
             parts = tuple((names[f.name], once(sql)) for f, sql in zip(read, inner.columns, strict=True))
             old = ((envelope.old_names, once(decoded.old_names)),) if decoded.old_names else ()
             problem = (f"{alias}_problem", once(f"IF({decoded.other}, NULL, {_first(inner.error, decoded.problem)})"))
@@ -166,6 +169,8 @@ class JsonChangelog(ChangelogFormat):
         if reader is None:
             return finished(inner)
 
+        # The same ending over columns that a reader has read: one definition of what a change means, whoever has parsed
+        # the message.
         def over(columns: Sequence[str]) -> Decoder:
             return finished(Decoder("", reader.columns(columns), error=reader.error(columns), before=inner.before))
 

@@ -60,6 +60,8 @@ class Schemas:
             for schema_id in self._of(reader).ids:
                 if schema_id in self._known:
                     found[schema_id] = self._known[schema_id]
+                # An id that the registry does not know is remembered for a while, or a bad message would mean a request
+                # with every batch; not for good, because registration may lag behind the first message.
                 elif now < self._absent.get(schema_id, now) + ABSENT_SECONDS:
                     found[schema_id] = f"The registry has no schema with the id {schema_id}."
             return found
@@ -70,10 +72,13 @@ class Schemas:
             state = self._of(reader)
             if not subject or self._clock() < state.again_at:
                 return
+            # Requests are made outside of the lock, with what was known when they began.
             first, seen = not state.ids, frozenset(state.versions)
         try:
             versions = self._client.versions(subject, "retries" if first else "once")
             new = [version for version in sorted(versions, reverse=True) if version not in seen]
+            # The newest ones: a subject may have hundreds of versions, and messages mostly have one of the last. Others
+            # are learned when a message names them.
             stored = [self._client.version(subject, version) for version in new[:NEWEST]]
             for one in stored:
                 self._keep(one)
@@ -139,6 +144,7 @@ class Schemas:
         """All schemas it refers to, those first that others refer to."""
         for subject, version in stored.references:
             other = self._client.version(subject, version)
+            # References may meet again, and even form a circle through versions: each schema is taken once.
             if other is not None and other.id not in {s.id for s in found}:
                 self._references(other, found)
                 found.append(other)

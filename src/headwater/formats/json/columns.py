@@ -85,6 +85,8 @@ class _JsonReader:
         if text is None:
             return None
         message, wanted = row_of(self.wanted), pa.struct(list(zip((f.name for f in self.wanted), types, strict=True)))
+        # A guess from the first messages. A wrong one costs time, never a wrong value: Arrow refuses, and the
+        # expressions read.
         shape = _Shape(self.scalars, _seen_in(payloads[:_LOOKED_AT].to_pylist(), message))
         asked = shape.asked(message, wanted)
         try:
@@ -162,6 +164,7 @@ class _Shape:
                 self.converted(column.field(f.name), f.type, asked.field(f.name).type, wanted.field(f.name).type)
                 for f in kind.fields
             ]
+            # The mask is passed on: without it a NULL object would become an object of NULLs.
             return pa.StructArray.from_arrays(inner, fields=list(wanted), mask=column.is_null())
         if pa.types.is_list(wanted) and kind.element is not None:
             values = self.converted(column.values, kind.element, asked.value_type, wanted.value_type)
@@ -181,6 +184,7 @@ def _counted(column: pa.Array, unit: str | None, wanted: pa.DataType) -> pa.Arra
         return column.cast(pa.int32()).cast(wanted)
     if unit == "nano":
         raise pa.ArrowInvalid("Nanoseconds are rounded by the expressions.")
+    # Checked: a number that overflows would become another, valid timestamp.
     micros = column if unit == "micro" else pc.multiply_checked(column, 1000)
     if pc.any(pc.greater(pc.abs(micros), _MOST_MICROS)).as_py():
         raise pa.ArrowInvalid("A timestamp out of range.")

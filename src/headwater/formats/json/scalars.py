@@ -110,17 +110,22 @@ def _lenient_value(raw: str, kind: SqlType) -> str:
         case "BOOLEAN":
             return f"lower(trim({raw})) = 'true'"
         case "INT" | "BIGINT":
+            # Jackson, which Flink uses, cuts the fraction off a number that is read as an integer: 3.7 is 3.
             whole = f"TRY_CAST(TRY_CAST({raw} AS DECIMAL(38, 9)) AS {kind.name})"
             return f"coalesce(TRY_CAST({raw} AS {kind.name}), {whole})"
         case "DATE":
+            # Spark would also read '2024' and '2024-1' as dates, which Flink refuses.
             return f"IF({raw} LIKE '____-__-__', TRY_CAST({raw} AS DATE), NULL)"
         case "TIME":
             return time_millis(raw)
         case "TIMESTAMP":
             return f"IF({raw} RLIKE '^[0-9]+-[0-9]+-[0-9]+([ T][0-9:.]*)?$', TRY_CAST({raw} AS TIMESTAMP_NTZ), NULL)"
         case "TIMESTAMP_LTZ":
+            # Without the Z Spark would take it for a time in the session's zone, and the value would depend on where
+            # the job runs.
             return f"IF(endswith({raw}, 'Z'), TRY_CAST({raw} AS TIMESTAMP), NULL)"
         case "BINARY" | "VARBINARY" | "BYTES":
+            # Spark decodes base64 without padding; Flink's decoder refuses it.
             return f"IF(length({raw}) % 4 = 0, try_to_binary({raw}, 'base64'), NULL)"
     return f"TRY_CAST(trim({raw}) AS {kind.spark()})"
 

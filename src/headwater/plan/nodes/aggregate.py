@@ -35,6 +35,7 @@ class Aggregate(Unary):
     @cached_property
     def keys(self) -> tuple[Key, ...]:
         """The groups, also without those that are the same in all rows."""
+        # A group that is a constant identifies nothing; without it, GROUP BY 'x', a is unique by a.
         return distinct_keys([self.groups, tuple(g for g in self.groups if g not in self.input.constants)])
 
     @cached_property

@@ -138,6 +138,7 @@ class Node:
     def __init_subclass__(cls, *, abstract: bool = False) -> None:
         super().__init_subclass__()
         required = _REQUIRED if not cls.state_version else (*_REQUIRED, *_REQUIRED_OF_STATE)
+        # Checked when the class is made: a node that forgets a trait fails the import and not, much later, one query.
         missing = [name for name in required if getattr(cls, name) is getattr(Node, name)]
         if missing and not abstract:
             raise TypeError(f"plan node {cls.__name__} does not declare {', '.join(missing)}")
@@ -294,6 +295,7 @@ def walk(node: Node) -> list[Node]:
 
 
 def _walk(node: Node, found: dict[int, Node]) -> None:
+    # By identity: equal nodes at two places are two operators, unless a pass has made them one.
     if id(node) not in found:
         for child in node.inputs:
             _walk(child, found)

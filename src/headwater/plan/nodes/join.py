@@ -191,6 +191,7 @@ class Join(KeyedJoin):
             found += self.left.keys
         if self.kind in ("inner", "right") and _is_unique(self.left, self.left_keys):
             found += self.right.keys
+        # A pair is identified by both its rows.
         found += [tuple(dict.fromkeys((*a, *b))) for a, b in product(self.left.keys, self.right.keys)]
         found += self._with_equal_columns(found)
         return distinct_keys([key for key in found if not any(set(other) < set(key) for other in found)])
@@ -200,6 +201,7 @@ class Join(KeyedJoin):
         if self.kind != "inner":
             return []
         pairs = list(zip(self.left_keys, self.right_keys, strict=True))
+        # A sink may declare either of two columns that are equal as its key.
         renamings = [{right: left for left, right in pairs}, dict(pairs)]
         return [tuple(dict.fromkeys(same.get(name, name) for name in key)) for key in keys for same in renamings]
 
@@ -211,6 +213,7 @@ class Join(KeyedJoin):
         """Only where all rows of a key meet in one state partition: else one would retract what another adds."""
         if self.closes is not None:
             return None
+        # A net change needs all changes of a key in one task; each task would otherwise net its own part.
         together = self.distribution is not None and set(self.distribution) <= set(key)
         return replace(self, before=False, net_key=key) if together else None
 
@@ -250,6 +253,7 @@ class Join(KeyedJoin):
         sides = {"left": (self.left, self.left_keys), "right": (self.right, self.right_keys)}
         found = []
         for name, (side, _) in sides.items():
+            # The number of matches is kept per row only where a condition makes it differ between rows of one key.
             counted = ("matches BIGINT",) if name in matches and self.condition is not None else ()
             found.append(StateSchema(name, typed(side.columns), ("count BIGINT", *counted)))
         for name, other in (("left", "right"), ("right", "left")):

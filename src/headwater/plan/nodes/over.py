@@ -83,6 +83,7 @@ class _Over(Unary, abstract=True):
 
     def narrowed(self, needed: frozenset[str], inputs: Sequence[Node]) -> Node:
         kept = [(c, call) for c, call in self.called if c.name in needed]
+        # No call is read: the operator, with all its state, is not needed.
         if not kept:
             return inputs[0]
         columns = (*inputs[0].columns, *(c for c, _ in kept))

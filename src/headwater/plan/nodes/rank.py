@@ -98,6 +98,7 @@ class Rank(Unary):
     def keys(self) -> tuple[Key, ...]:
         numbered: list[Key] = []
         if self.function == "row_number":
+            # A single number per partition: the partition itself is the key of the result, as in a deduplication.
             if self.first == self.last:
                 numbered.append(self.partition)
             elif self.number:
@@ -123,6 +124,7 @@ class Rank(Unary):
         return (frozenset({*self.partition, *(s.name for s in self.order), *(needed - {self.number})}),)
 
     def narrowed(self, needed: frozenset[str], inputs: Sequence[Node]) -> Rank:
+        # Without the number in the result, a row that only moves up or down emits nothing: far fewer changes.
         number = self.number if self.number in needed else ""
         columns = (*inputs[0].columns, *([Column(number, BIGINT.not_null())] if number else []))
         return replace(self, columns=columns, input=inputs[0], number=number)

@@ -114,6 +114,7 @@ class Project(Unary):
         for column, expression in self.items:
             if expression.identifies is not None:
                 passed.setdefault(expression.identifies, []).append(column.name)
+        # A column may be passed on twice, and each copy makes another key: bounded, or they would multiply.
         renamed = [islice(product(*(passed.get(name, []) for name in key)), MOST_KEYS) for key in self.input.keys]
         return distinct_keys([key for found in renamed for key in found])
 
@@ -125,6 +126,7 @@ class Project(Unary):
 
     @cached_property
     def distribution(self) -> Key | None:
+        # An injective conversion keeps rows together as well: equal values stay equal, different ones different.
         passed = {e.identifies: c.name for c, e in reversed(list(self.items)) if e.identifies is not None}
         below = self.input.distribution
         return tuple(passed[name] for name in below) if below is not None and set(below) <= set(passed) else None
@@ -202,6 +204,7 @@ class Filter(PassThrough):
     def narrowed(self, needed: frozenset[str], inputs: Sequence[Node]) -> Node:
         """Columns that only the predicate reads go no further. The key of upserts does: it has to be normalized by."""
         (below,) = inputs
+        # The filter itself needs its columns; a projection above drops those that nobody else reads.
         node = Filter(below.columns, below, self.predicate)
         kept = {*needed, *((below.key or ()) if below.mode is Mode.UPSERT else ())}
         return narrow(node, tuple(c for c in node.columns if c.name in kept))
@@ -237,6 +240,8 @@ class UnionAll(Node):
         tags = [name for name in self.names if self._is_tag(name)]
         if not tags:
             return ()
+        # Parts of a union may repeat each other's keys; a literal that is different in each of them keeps their rows
+        # apart.
         first, *others = [{frozenset(key): key for key in part.keys} for part in self.parts]
         common = [key for same, key in first.items() if all(same in other for other in others)]
         return distinct_keys([key if tags[0] in key else (*key, tags[0]) for key in common])
