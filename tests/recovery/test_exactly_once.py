@@ -1,9 +1,10 @@
-"""Exactly-once under kill -9, and with the sink's broker away: every row is in the topic once, compared message by
+r"""Exactly-once under kill -9, and with the sink's broker away: every row is in the topic once, compared message by
 message by a reader that takes only what is committed.
 
 The acceptance run is the long one with more of everything:
 
-    HEADWATER_ROWS=1000000 HEADWATER_KILLS=20 HEADWATER_OUTAGES=5 pytest -m long tests/recovery/test_exactly_once.py
+    HEADWATER_ROWS=1000000 HEADWATER_KILLS=20 HEADWATER_OUTAGES=5 \
+        pytest -m long -o faulthandler_timeout=3600 tests/recovery/test_exactly_once.py
 """
 
 from __future__ import annotations
