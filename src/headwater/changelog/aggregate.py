@@ -1,14 +1,14 @@
-"""GROUP BY that can take rows back, exactly.
+"""GROUP BY over a changelog: retractions are exact.
 
-Every aggregate is made of accumulators, which the JVM has already multiplied by the row's weight (+1 came, -1 went)
-and, where it could, summed per group. A step adds them to the stored ones and emits the groups whose *result* changed:
-+I for a new group, -U/+U for a changed one, -D for one whose last row went. A group that more rows left than came to,
-or other rows, is kept, but not shown: what is missing may come later, and the result may not depend on which batch it
-comes with.
+Every aggregate is made of accumulators, which the JVM has already multiplied by the row's weight (+1 inserted, -1
+retracted) and, where it could, summed per group. A step adds them to the stored ones and emits the groups whose
+*result* changed: +I for a new group, -U/+U for a changed one, -D for one whose last row was retracted. A group with
+more retractions than inserts, or of other rows, is kept, but not shown: what is missing may come later, and the result
+may not depend on which batch it comes with.
 
     COUNT         a sum of weights                SUM, AVG      a weighted sum and the number of non-null values
-    MIN, MAX      of inserts: the best so far     DISTINCT, and MIN, MAX that lose rows: a `Multiset`
-    FIRST_VALUE, LAST_VALUE   of inserts: the value; that lose rows, and LISTAGG, ARRAY_AGG …: an `OrderedMultiset`
+    MIN, MAX      of inserts: the best so far     DISTINCT, and MIN, MAX with retractions: a `Multiset`
+    FIRST_VALUE, LAST_VALUE   of inserts: the value; with retractions, and LISTAGG, …: an `OrderedMultiset`
     VAR, STDDEV   exact sums of the values and of their squares
 """
 
@@ -37,12 +37,12 @@ __all__ = ["ROWS", "AggregateOperator", "Extreme"]
 ROWS = "__n"
 """The number of rows in a group: an accumulator every aggregate has."""
 _ARRIVALS = "__arrivals"
-"""How many rows ever came to a group, or left it: the order of the next one."""
+"""How many rows of a group were ever inserted or retracted: the order of the next one."""
 
 
 @dataclass(frozen=True)
 class Extreme:
-    """MIN or MAX kept by rescanning `multiset` when the best value has gone; `accumulator` holds the best."""
+    """MIN or MAX kept by rescanning `multiset` when the best value was retracted; `accumulator` holds the best."""
 
     accumulator: str
     multiset: str
@@ -125,7 +125,7 @@ class AggregateOperator:
         alive: Bools = new[ROWS].to_numpy() > 0
         left: Bools = new[ROWS].to_numpy() != 0
         # A group is forgotten only if nothing of it remains, so that an emptied group starts from exact zeros.
-        for a in self.accumulators:  # as many rows may have come as have gone, and yet not the same
+        for a in self.accumulators:  # as many rows may have been inserted as retracted, and yet not the same
             left |= a.remains(new[a.name])
         old_results, new_results = self._results(old, count), self._results(new, count)
         columns = [to_store(kept) for kept in new.values()]
@@ -199,7 +199,7 @@ class AggregateOperator:
         lost = reduction.per_group(transitions.filter(pc.less(weights, 0)), count)
         answer = better(current, best, extreme.function)
         same = equal_rows([current], [lost], count) & pc.is_valid(lost).to_numpy(zero_copy_only=False)
-        # Only where the best value itself has gone is its successor looked for among all values of the group.
+        # Only where the best value itself was retracted is its successor looked for among all values of the group.
         if not same.any():
             return answer
         stale = pa.array(np.flatnonzero(same))

@@ -129,7 +129,8 @@ class JoinOperator(JoinSides, Emitting):
         if not batch.num_rows:
             return []
         table = state[moving.name]
-        # Rows that came and went within the batch cancel out first: their pairs would only be made to be retracted.
+        # Rows that were inserted and retracted within the batch cancel out first: their pairs would only be made to be
+        # retracted.
         delta = moving.rows.delta(table, net_rows(batch, moving.input.columns))
         if self.condition is None:
             parts = self._by_keys(state, moving, standing, delta)
@@ -189,7 +190,8 @@ class JoinOperator(JoinSides, Emitting):
         return flips
 
     def _meet(self, state: State, moving: _Side, standing: _Side, delta: Delta, flips: Ints) -> Iterator[Weighted]:
-        """The pairs that come and go; and the rows of the other side that have matches now, or have none any more."""
+        """The pairs that are added and retracted; and the rows of the other side that have matches now, or have none
+        any more."""
         rows, here, there = self._candidates(state, moving, standing, delta)
         counts = flat(rows, COUNT).to_numpy()
         if self._pairs_shown:
@@ -287,7 +289,7 @@ class JoinOperator(JoinSides, Emitting):
     def _together(self, moving: _Side, delta: pa.Table, rows: pa.Table, pairs: Pairs, weights: Ints) -> Weighted:
         at = np.flatnonzero(weights)
         mine = take_table(delta, pairs[0][at])
-        # A pair of weight 0 came and went: taking only the others keeps a batch of updates small.
+        # A pair of weight 0 was added and retracted: leaving it out keeps a batch of updates small.
         others = take_table(rows, pairs[1][at])
         names = self._emission.columns.names
         columns = [mine.column(n) if n in mine.column_names else others.column(n) for n in names]

@@ -1,10 +1,10 @@
 """How often each value occurs in its group.
 
-DISTINCT aggregates, and MIN and MAX over input that takes rows back, keep one such table per argument. A step turns
-weights (+1 row came, -1 row went) into transitions: +1 where a value appeared, -1 where its last occurrence went.
+DISTINCT aggregates, and MIN and MAX over input with retractions, keep one such table per argument. A step turns weights
+(+1 inserted, -1 retracted) into transitions: +1 where a value appeared, -1 where its last occurrence was retracted.
 
 The upper half of a row's hash comes from the group, the lower half from the value, so that all values of a group lie
-side by side in every sorted run and can be scanned when its smallest or largest value has gone.
+side by side in every sorted run and can be scanned when its smallest or largest value was retracted.
 """
 
 from __future__ import annotations

@@ -161,13 +161,13 @@ class SessionAggregate:
         return take_table(found, at), of_row[at]
 
     def _change_sessions(self, state: State, moved: pa.Table, gone: Bools) -> None:
-        """Instants came or went: find the sessions of their keys, and store what is different."""
+        """Instants were added or emptied: find the sessions of their keys, and store what is different."""
         names = self._keys.names
         (ids,), first = key_ids([flat(moved, KEY).to_numpy()], [[flat(moved, n) for n in names]])
         keys = take_table(moved.select(names), first)
         stored, old = self._sessions_of(state, keys)
-        # An instant that went may split its session, and only its other instants can tell: those keys are computed from
-        # scratch. For keys that only gained instants, merging intervals is enough.
+        # An instant that was emptied may split its session, and only its other instants can tell: those keys are
+        # computed from scratch. For keys that only gained instants, merging intervals is enough.
         again = distinct(ids[gone])
         instants, of_instant = self._read(state["groups"], take_table(keys, again))
         # An instant may be stored with no rows left in it, or fewer: a retraction overtook its row.

@@ -54,7 +54,7 @@ def _answer(monitor: Monitor, question: Any) -> dict[str, Any]:
 
 @contextmanager
 def registered(title: str) -> Iterator[Monitor]:
-    """Jobs that the monitor is told of can be seen and stopped from elsewhere, if this machine lets it."""
+    """Jobs that the monitor knows can be seen and stopped from elsewhere, if this machine lets it."""
     monitor = Monitor(title)
     server = None
     with suppress(HeadwaterError, OSError):

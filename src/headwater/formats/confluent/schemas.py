@@ -144,7 +144,7 @@ class Schemas:
         """All schemas it refers to, those first that others refer to."""
         for subject, version in stored.references:
             other = self._client.version(subject, version)
-            # References may meet again, and even form a circle through versions: each schema is taken once.
+            # Two schemas may refer to the same one: it is parsed once, and before both.
             if other is not None and other.id not in {s.id for s in found}:
                 self._references(other, found)
                 found.append(other)

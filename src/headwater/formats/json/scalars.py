@@ -125,7 +125,7 @@ def _lenient_value(raw: str, kind: SqlType) -> str:
             # the job runs.
             return f"IF(endswith({raw}, 'Z'), TRY_CAST({raw} AS TIMESTAMP), NULL)"
         case "BINARY" | "VARBINARY" | "BYTES":
-            # Spark decodes base64 without padding; Flink's decoder refuses it.
+            # Without padding the length is no multiple of 4: Flink's decoder refuses that.
             return f"IF(length({raw}) % 4 = 0, try_to_binary({raw}, 'base64'), NULL)"
     return f"TRY_CAST(trim({raw}) AS {kind.spark()})"
 

@@ -56,8 +56,8 @@ class _Read:
 
     @property
     def found(self) -> str:
-        # The quick way: it streams. What it finds is text, so a string that looks like an object cannot be told from
-        # one; only then the document is parsed as a VARIANT.
+        # The quick way: it streams. What it finds is text, so a string that looks like an object cannot be
+        # distinguished from one; only then the document is parsed as a VARIANT.
         return f"get_json_object({self.document}, {string_literal(self.path.spark)})"
 
     @property
