@@ -116,6 +116,7 @@ class Catalog:
         if statement.rename:
             self._rename(table, statement.rename, statement.position)
             return
+        # From the options as the user wrote them, legacy ones included: RESET has to find the very key.
         written = {**table.spelling.written, **statement.options}
         missing = [key for key in statement.reset if key not in written]
         if missing:

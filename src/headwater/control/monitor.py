@@ -75,6 +75,7 @@ class Monitor:
             self._notice(watched, progress, now)
             if progress.status in ENDED and watched.ended is None:
                 watched.ended = int(now * 1000)
+        # Outside of the lock: it writes into the checkpoint, and a slow store must not stop whoever looks at the jobs.
         self.on_progress(watched.job, progress)
 
     def event(self, text: str, level: str = "info", job: str = "") -> None:
@@ -87,6 +88,7 @@ class Monitor:
             watched = self._jobs.get(name)
         if watched is not None and watched.ended is None:
             self.event("A stop was requested.", job=name)
+            # Without waiting: the answer goes to a browser or another terminal, and a batch may take minutes.
             watched.job.request_stop()
         return watched is not None
 

@@ -56,6 +56,7 @@ class Registration:
     def enter(self, location: str) -> None:
         """Say in a checkpoint that this process runs its job, which must hold it already."""
         storage = open_storage(location)
+        # Two tries: between removing the file of a killed run and writing this one, another process may come first.
         for _ in range(2):
             storage.delete(RUN_FILE)  # of a run that was killed
             with suppress(AlreadyExistsError):
@@ -77,13 +78,16 @@ def runtime_directory() -> Path:
 def register(started: int) -> Registration:
     """A name for this process's socket, which is not there yet, and the file that leads to it. Raises SetupError."""
     directory = writable_directory(runtime_directory(), 0o700)
+    # Whoever owns the directory could put a socket of his own there, and be asked to stop jobs.
     if directory.stat().st_uid != os.getuid():
         raise SetupError(f"'{directory}' belongs to another user.", hint="Set HEADWATER_RUNTIME_DIR.")
     stem = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
     path = directory / f"{stem}.sock"
+    # The kernel limits the path of a Unix socket to about 100 bytes; a home directory may be deeper.
     if len(os.fsencode(path)) > _LONGEST_SOCKET:
         path = Path(tempfile.mkdtemp(prefix="headwater-socket-")) / f"{stem}.sock"
     made = Registration(os.getpid(), socket.gethostname(), str(path), started, str(directory / f"{stem}.json"))
+    # Created with its final mode: opened first and restricted later, it would be readable in between.
     descriptor = os.open(made.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(made.to_bytes())

@@ -33,6 +33,7 @@ class _Handler(socketserver.StreamRequestHandler):
 
     def handle(self) -> None:
         with suppress(OSError, ValueError):
+            # Bounded in length and by the timeout above: a client that sends nothing must not keep a thread for good.
             question = json.loads(self.rfile.readline(_LONGEST))
             answer = _answer(self.server.monitor, question)  # type: ignore[attr-defined]
             self.wfile.write(json.dumps(answer).encode() + b"\n")
@@ -95,6 +96,8 @@ class JobServer:
                 self.registration.enter(job.location)
 
     def close(self) -> None:
+        # The registration goes last: until then a client may still find the socket, and gets an answer or a refused
+        # connection, both of which it understands.
         self._server.shutdown()
         self._server.server_close()
         self.registration.remove()

@@ -63,6 +63,7 @@ def remember_secret(value: str) -> None:
 
 
 def _without_remembered(text: str) -> str:
+    # The longest first: a secret may contain another one, and its rest would stay visible.
     for value in sorted(_REMEMBERED, key=len, reverse=True):
         text = text.replace(value, MASK)
     return text
@@ -92,7 +93,9 @@ def masked_sql(text: str) -> str:
 def hidden_in(text: str, options: Mapping[str, str]) -> str:
     """The text without the secret values of `options`, whoever wrote them into it."""
     values = {value for key, value in options.items() if is_secret(key)}
+    # A JAAS line is one option with a password in the middle; error texts quote parts of it.
     values |= {word for key in options if "jaas" in key.lower() for word in _jaas_words(options[key])}
+    # Addresses may carry user and password, http://user:password@host, in options whose key says nothing.
     users = [user for value in options.values() for user in _USER.findall(value)]
     values |= {part for user in users for part in (user, user.partition(":")[2])}
     for value in sorted((v for v in values if len(v) >= _SHORTEST), key=len, reverse=True):

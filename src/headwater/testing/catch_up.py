@@ -44,6 +44,8 @@ def _read_to(ends: Offsets, engine: Engine, deadline: float) -> tuple[list[Engin
         failed = next((job for job in jobs if job.error and not job.crashed), None)
         if failed is not None:
             raise NotCaughtUp(f"Job '{failed.name}' failed:\n{failed.error}")
+        # Committed positions, not those of a batch under way: only what is committed survives the crash that may
+        # follow.
         behind = [job for job in jobs if not _has_read(job, ends)]
         if not behind or time.monotonic() > deadline:
             return jobs, behind
@@ -71,6 +73,7 @@ def await_failure(engine: Engine, seconds: float) -> EngineJob:
 def _has_read(job: EngineJob, ends: Offsets) -> bool:
     if not job.live:
         return True
+    # A job whose time has moved has a batch to do, although it has read everything.
     if job.state == "starting" or job.due:
         return False
     by_name = {f"{topic}:{partition}": end for (topic, partition), end in ends.items()}

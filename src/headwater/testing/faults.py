@@ -55,6 +55,7 @@ class CrashingExecutor:
         return CrashingSink(sink, self._flag)
 
     def execute(self, intent: Intent, committed: Commit, attempt: str) -> BatchOutcome:
+        # Once: the batch must succeed when it is repeated.
         fault, self.next_fault = self.next_fault, None
         assert self._executor is not None
         if fault is Fault.INTENDED:
@@ -123,6 +124,8 @@ class _Unwriting:
     flag: str
 
     def __call__(self, task: int, batch: BatchId, messages: Iterable[pa.RecordBatch]) -> int:
+        # A file, because workers are other processes and the plan, with this writer in it, is made before the fault is
+        # wanted.
         if Path(self.flag).exists():
             deque(messages, maxlen=0)
             return 0

@@ -64,6 +64,7 @@ class PageServer:
 
     def __init__(self, monitor: Monitor, port: int | None = None) -> None:
         """On `port`, or on the first free one from the default on; 0 is any free one. Raises SetupError."""
+        # Other users of the machine can reach the port; the token keeps them out.
         self.token = secrets.token_urlsafe(24)
         self._server = _bound(port)
         self._server.monitor = monitor
@@ -131,6 +132,8 @@ class _Handler(BaseHTTPRequestHandler):
         if url.path.removeprefix("/static/") in _STATIC:
             name = url.path.removeprefix("/static/")
             return self._send(HTTPStatus.OK, _static(name), _STATIC[name])
+        # The token is taken from the address once and kept as a cookie, so that it stays out of the history and of
+        # Referer headers.
         if url.path == "/" and self._is_token(asked.get("token", "")):
             return self._let_in()
         if not self._is_token(self._cookie()):
@@ -155,6 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
         stop = _STOP.fullmatch(urlsplit(self.path).path)
         if not self._is_here():
             return self._refuse(HTTPStatus.MISDIRECTED_REQUEST, "This server is asked by another name than its own.")
+        # The cookie alone would come with a form of any other site; the header cannot be set from there.
         if not (self._is_token(self._cookie()) and self._is_token(self.headers.get("X-Headwater-Token", ""))):
             return self._refuse(HTTPStatus.FORBIDDEN, "Only the page itself may ask for this.")
         if stop is None or not self.server.monitor.stop(unquote(stop[1])):

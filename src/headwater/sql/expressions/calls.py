@@ -41,6 +41,8 @@ def called_name(node: exp.Anonymous) -> str:
 
 def _call(compiler: Compiler, node: exp.Anonymous) -> Expr:
     name = called_name(node)
+    # Before the registry: their arguments are no plain expressions (units, types, clauses), which compiling would
+    # refuse.
     special = _SPECIAL.get(name)
     if special is not None:
         return special(compiler, node)

@@ -61,6 +61,8 @@ def _not(compiler: Compiler, node: exp.Not) -> Expr:
 
 def _logic(operator: str, parts: Sequence[Expr], whole: Expr) -> Expr:
     """`whole`, as data too if all of its parts are."""
+    # A condition is also kept as data, as long as all of it can be: readers evaluate it on Arrow columns, before the
+    # shuffle.
     operands = [part.as_predicate for part in parts]
     known = tuple(operand for operand in operands if operand is not None)
     return (
@@ -91,6 +93,7 @@ def _in(compiler: Compiler, node: exp.In) -> Expr:
     kind = meeting_type(values)
     if kind.is_nested and kind.name != "ROW" and kind.name != "ARRAY":
         raise Refused(f"IN cannot look for a value of type {kind.as_nullable()}")
+    # All in one type, found over all of them: compared pair by pair, 1 IN ('1', 1.5) could be true in two ways.
     first, *others = [convert(value, kind) for value in values]
     sql = f"({first.sql} IN ({', '.join(other.sql for other in others)}))"
     text = f"{values[0].text} IN ({', '.join(value.text for value in values[1:])})"

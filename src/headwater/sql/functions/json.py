@@ -99,6 +99,7 @@ def _or_default(value: str, read: _Read, instead: Callable[[str], str]) -> str:
     # The usual case needs no second mention of the document.
     if other == "NULL":
         return value
+    # A NULL document is neither empty nor an error in SQL: neither clause applies.
     return f"CASE WHEN {read.document} IS NULL THEN NULL ELSE coalesce({value}, {other}) END"
 
 

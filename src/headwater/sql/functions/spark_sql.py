@@ -29,6 +29,8 @@ def column(name: str, sql_type: SqlType, text: str = "") -> Expr:
 
 def combine(parts: Sequence[Expr], sql: str, sql_type: SqlType, text: str, *, deterministic: bool = True) -> Expr:
     """An expression made of others: it reads what they read."""
+    # What an expression reads and calls is carried along here, once for all functions: pruning, pushing and
+    # fingerprints rely on it.
     refs = frozenset[str]().union(*(part.refs for part in parts))
     functions = frozenset[CalledFunction]().union(*(part.functions for part in parts))
     deterministic = deterministic and all(part.deterministic for part in parts)

@@ -97,6 +97,7 @@ def truncated(value: str, precision: int) -> str:
     if precision >= _FRACTION_DIGITS:
         return value
     step = f"CAST({10.0**-precision:.{precision}f}BD AS DECIMAL(8,6))"
+    # Subtracted, because no function of Spark truncates to tenths or hundredths of a second.
     return f"({value} - make_dt_interval(0, 0, 0, extract(SECOND FROM {value}) % {step}))"
 
 
@@ -107,6 +108,7 @@ def floor_to(value: str, kind: str, unit: str) -> str:
         return f"({value} - {value} % {millis})"
     if kind == "DATE":
         return value if unit in MILLIS_OF and unit != "WEEK" else _floor_date(value, unit)
+    # date_trunc knows the session's time zone, and so the days with 23 and 25 hours; its weeks begin on Monday.
     if kind == "TIMESTAMP_LTZ" and unit != "WEEK":
         return f"date_trunc('{unit}', {value})"
     if unit in _CLOCK:
@@ -130,6 +132,7 @@ def ceil_to(value: str, kind: str, unit: str) -> str:
     floor = floor_to(value, kind, unit)
     if kind == "TIME":
         millis = MILLIS_OF.get(unit, MILLIS_OF["DAY"])
+        # pmod: the remainder of a negative number is negative in Spark.
         return f"({value} + pmod(-{value}, {millis}))"
     if floor == value:
         return value

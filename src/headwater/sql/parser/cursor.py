@@ -140,6 +140,7 @@ class Cursor:
         word = self.previous
         if word.kind is not TokenKind.WORD or word.word in RESERVED:
             return
+        # Only key words that begin a clause: any other word may well be a name that was meant.
         close = difflib.get_close_matches(word.word, _CLAUSES, n=1, cutoff=0.7)
         if close:
             self.fail(f"Unexpected '{word.text}'", at=word, hint=f"Did you mean {_CLAUSES[close[0]]}?")

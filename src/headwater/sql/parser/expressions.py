@@ -81,6 +81,7 @@ class ExpressionParser:
 
     def _level_here(self) -> int:
         word = self.cursor.here.word
+        # NOT in front of BETWEEN, IN and LIKE belongs to them, and binds as they do; elsewhere it begins an operand.
         if word == "NOT" and self.cursor.peek().word in _RANGES:
             return _RANGE
         return _LEVELS.get(word, 0)
@@ -104,6 +105,7 @@ class ExpressionParser:
 
     def _signed(self) -> exp.Expr:
         token = self.cursor.here
+        # A plus sign changes nothing, so it is no node: `+1` and `1` group alike.
         if self.cursor.accept("+"):
             return self._signed()
         if self.cursor.accept("-"):
