@@ -58,6 +58,7 @@ class Deduplicate(Emitting):
         stored = pa.table([*groups, *found.values.columns], names=rows.column_names)
         together = concat([rows, take_table(stored, known)])
         numbers = np.concatenate([grouped.of_row, known])
+        # Ties are broken by all columns: the answer must not depend on the order in which a shuffle hands rows over.
         ordered = order_rows(together, numbers, self.order)
         best = take_table(together, ordered.order[ordered.group_starts])
         new = ~(found.hit & _same(stored, best, self.values.names))
@@ -107,6 +108,7 @@ class DeduplicateByArrival(Emitting):
         rows, hashes = take_table(rows, at), hashes[at]
         keys = [flat(rows, name) for name in self.keys.names]
         found = state["rows"].lookup(hashes, keys)
+        # The first row of a key is final: nothing but the key has to be kept, and nothing is ever retracted.
         changed: Bools = ~found.hit
         removed = take_table(rows, np.zeros(0, dtype=np.int64))
         if self.keep == "last":

@@ -57,6 +57,7 @@ class Emission:
         weighted = consolidated(weighted)
         removed, added = weighted.where(weighted.weights < 0), weighted.where(weighted.weights > 0)
         gone, new = DELETE, INSERT
+        # Retractions come first in the output: whoever applies the changes in order never has two rows of one key.
         updated = self._updated(removed.rows, added.rows)
         if updated is None:
             return concat([_part(removed, gone), _part(added, new)])
@@ -74,6 +75,7 @@ class Emission:
         if not self.key or not removed.num_rows or not added.num_rows:
             return None
         both = concat([removed.select(self.key), added.select(self.key)])
+        # Numbered together, so that a key has one number on both sides.
         ids = row_ids([flat(both, name) for name in self.key], both.num_rows)
         old, new = ids[: removed.num_rows], ids[removed.num_rows :]
         return np.isin(old, new), np.isin(new, old)

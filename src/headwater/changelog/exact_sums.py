@@ -173,6 +173,7 @@ class ExactSums:
         beside: dict[int, _Beside] = {}
         if not fits.all():
             times = np.ones(len(values), dtype=np.int64) if weights is None else weights
+            # Values outside of the window are rare and few: one by one, with Python's integers.
             for group, value, weight in _distinct(groups[~fits], values[~fits], times[~fits]):
                 beside[group] = beside.get(group, _Beside()).plus_other(_Beside.of(value, weight))
             values, groups = values[fits], groups[fits]
@@ -186,6 +187,7 @@ class ExactSums:
 
     @staticmethod
     def from_stored(column: pa.Array) -> ExactSums:
+        # 64 bits per limb while adding, 32 when stored: carries need not be propagated with every addition.
         limbs: Ints = np.zeros((_WORDS, len(column)), dtype=np.int64)
         known = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
         stored = column.drop_null()

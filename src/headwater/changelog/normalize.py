@@ -29,6 +29,8 @@ record's time orders the same key across partitions."""
 def newest_rows(rows: pa.Table, key: Sequence[str]) -> pa.Table:
     """Of the rows of each key the last one."""
     within = [name for name in (OFFSET, POSITION) if name in rows.column_names]
+    # Within a partition offsets decide. Across partitions (after a key has moved) they mean nothing, and the time of
+    # the message has to.
     return last_rows(last_rows(rows, [*key, PARTITION], within), key, [ORDER, PARTITION])
 
 
@@ -66,6 +68,8 @@ class NormalizeOperator:
         found = table.lookup(hashes, keys)
         gone: Bools = (kinds == DELETE) | (kinds == UPDATE_BEFORE)
         same = equal_rows([flat(found.values, n) for n in self.values.names], values, len(hashes))
+        # An upsert that repeats what is stored emits nothing, and neither does the delete of a key that is not there:
+        # both come with every replay of a compacted topic.
         changed: Bools = np.where(gone, found.hit, ~(found.hit & same))
         index = pa.array(np.flatnonzero(changed))
         table.write(hashes[changed], [k.take(index) for k in keys], [v.take(index) for v in values], gone[changed])

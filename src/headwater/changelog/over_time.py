@@ -127,6 +127,8 @@ class OverTimeOperator(OverOperator):
         column = flat(rows, self.time).cast(pa.int64())
         times = column.fill_null(0).to_numpy()
         late = column.is_null().to_numpy(zero_copy_only=False)
+        # By the watermark before the batch: a row whose time it had passed came behind results that are out already,
+        # and cannot be put in between.
         if time.watermark_before is not None:
             late |= times <= time.watermark_before
         due = np.zeros(len(times), dtype=np.bool_) if time.watermark is None else times <= time.watermark
@@ -135,6 +137,8 @@ class OverTimeOperator(OverOperator):
             net = net_rows(take_table(rows, later), self.columns)
             self._waiting.write(state["waiting"], self._waiting.delta(state["waiting"], net))
             _index(state["due"], self._due, flat(rows, HASH).to_numpy()[later] >> 32, times[later])
+        # Rows of this batch and rows that have waited are computed together, in one order: it must not matter which
+        # batch a row came with.
         now = [take_table(rows, np.flatnonzero(due & ~late)), self._waited(state, time).cast(schema)]
         taken = concat(now)
         return taken.append_column(SEQUENCE, constant(0, taken.num_rows, pa.int64())), take_table(
@@ -150,6 +154,7 @@ class OverTimeOperator(OverOperator):
         rows = self._waiting.scan_keys(state["waiting"], flat(entries, KEY).to_numpy())
         rows = take_table(rows, np.flatnonzero(self._times(rows) <= time.watermark))
         remove_rows(state["waiting"], rows)
+        # Equal rows are stored once with their number, and each of them has a result.
         rows = take_table(rows, np.repeat(np.arange(rows.num_rows), flat(rows, COUNT).to_numpy()))
         return rows.select(schema.names)
 
@@ -181,6 +186,8 @@ class OverTimeOperator(OverOperator):
         carry: dict[str, Kept],
     ) -> pa.Array:
         """Frames without a beginning go on from what is carried; the others look back at rows."""
+        # A frame with a beginning needs the rows it reaches back to, because a sum cannot forget its oldest value; one
+        # without goes on from its accumulator, and rows need not be kept.
         if not call.unbounded:
             return self.called(call, *everything, {}).take(pa.array(at))
         names = [ROWS, *(a.name for a in call.accumulators(self.columns))]
@@ -193,6 +200,7 @@ class OverTimeOperator(OverOperator):
         order = np.lexsort([flat(rows, SEQUENCE).to_numpy(), ids])
         numbers: Ints = np.empty(len(ids), dtype=np.int64)
         numbers[order] = places_in_groups(ids[order])
+        # Continued from batch to batch: the number is the order in which later frames see the row.
         numbers += carry[ROWS].fill_null(0).to_numpy()[ids]
         return rows.set_column(rows.schema.get_field_index(SEQUENCE), SEQUENCE, pa.array(numbers))
 

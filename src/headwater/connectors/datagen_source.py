@@ -62,6 +62,7 @@ class DatagenSource(UnchangingSource):
         now = time.monotonic()
         if self._anchor is None:
             self._anchor = (now, position["rows"])
+        # Measured from where this run began: a job that was stopped for a day must not make up a day of rows.
         due = self._anchor[1] + int((now - self._anchor[0]) * self._rate) + 1
         end = min(due, position["rows"] + limit, bound["rows"] if bound is not None else due)
         return position, {**position, "rows": max(end, position["rows"])}
@@ -110,6 +111,8 @@ class _Maker:
         self._column = column
 
     def bits(self, salt: str) -> str:
+        # A hash of the row's number and not rand(): a repeated batch gives the very same rows, whichever task makes
+        # them.
         return f"xxhash64({ROW}, {string_literal(f'{self._column}/{salt}')}, {_EPOCH})"
 
     def fraction(self, salt: str) -> str:

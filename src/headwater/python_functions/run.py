@@ -77,6 +77,7 @@ class _Step:
         return function
 
     def __getstate__(self) -> dict[str, Any]:
+        # What `open` has made (a connection, a model) stays in its process; each worker opens its own.
         return {**self.__dict__, "_target": None}
 
     def __call__(self, *columns: pa.Array) -> pa.Array:
@@ -116,6 +117,7 @@ class _Step:
         self, results: list[Any], kind: SqlType, columns: Sequence[pa.Array], error: Exception
     ) -> JobError:
         """About the first result that cannot be of the type."""
+        # Converted once more, one by one, only after a failure: Arrow does not say which value it could not take.
         for index, result in enumerate(results):
             try:
                 to_arrow([result], kind)
@@ -132,6 +134,7 @@ class ValueStep(_Step):
         if self.style == "row":
             return self._converted(self._each_row(columns, rows), self.result, columns)
         result = self._vectorised(columns)
+        # A vectorised function that filters or aggregates would shift all values behind it to other rows.
         if len(result) != rows:
             raise JobError(f"Function '{self.name}' returned {len(result)} values for {rows} rows.")
         return result

@@ -47,6 +47,7 @@ class Row(tuple[Any, ...]):
         return row
 
     def __getattr__(self, name: str) -> Any:
+        # Pickling and copying ask for special names before `_names` is there.
         if name.startswith("__") or name == "_names" or name not in self._names:
             raise AttributeError(f"there is no field '{name}'")
         return self[self._names.index(name)]
@@ -155,6 +156,7 @@ def _decimal(kind: SqlType) -> Convert:
     def convert(value: Any) -> decimal.Decimal:
         if isinstance(value, bool) or not isinstance(value, decimal.Decimal | int | float):
             raise TypeError(f"{value!r} is not a number")
+        # By its shortest text, as a person would write it: 0.1 is 0.1, and not the binary fraction next to it.
         exact = decimal.Decimal(repr(value)) if isinstance(value, float) else decimal.Decimal(value)
         return exact.quantize(step, context=context)
 

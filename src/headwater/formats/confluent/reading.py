@@ -154,6 +154,8 @@ class _Reader:
         null_first = writer.inner[0].kind == "null"
         schema = ["null", part.schema] if null_first else [part.schema, "null"]
         value, broken = part.value, part.broken
+        # A NULL in a column that is NOT NULL is a bad message; let through, it would break what the planner has
+        # concluded from the type.
         if not kind.nullable:
             inner = broken or (lambda _: "false")
             return FieldReading(schema, value, lambda raw: f"({raw} IS NULL OR {inner(raw)})")

@@ -45,10 +45,12 @@ class _Line:
         kinds = [self._fields[i].type for i in positions]
         columns = tuple(converted_token(t, k, self._dialect) for t, k in zip(tokens, kinds, strict=True))
         line = [f"WHEN {wrong} THEN {sentence}" for wrong, sentence in self._wrong_lines()]
+        # All fields, not only the wanted ones: the number of columns in a line is part of its validity.
         reader = csv_reader(self._fields, [self._fields[i] for i in positions], self._dialect)
         decoder = Decoder(self._parsed(), columns, before=self._before(), after=self._after(positions), reader=reader)
         if self._dialect.ignore_errors:
             return replace(decoder, skip=f"CASE {' '.join(line)} END IS NOT NULL")
+        # Lines are judged before values: with a column too many, every value may be that of its neighbour.
         broken = [misread_token(t, self._fields[i], self._dialect) for i, t in zip(positions, tokens, strict=True)]
         error = (f"{self._alias}_error", once(f"CASE {' '.join(line + [b for b in broken if b])} END"))
         return replace(decoder, error=error[0], after=(*decoder.after, error))
