@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from headwater.sql import types as t
+from headwater.sql.functions.type_rules import as_decimal, common_type
 from headwater.sql.types import SqlType
 
 __all__ = ["fits", "wider"]
@@ -66,15 +66,16 @@ def _nested_fits(source: SqlType, target: SqlType, fits: Callable[[SqlType, SqlT
 
 
 def wider(a: SqlType, b: SqlType) -> SqlType | None:
-    """The type that holds values of both, or None."""
+    """The type that holds values of both, or None: that of expressions, and a date or timestamp meets another kind."""
     nullable = a.nullable or b.nullable
-    if a.name == "DECIMAL" and b.name == "DECIMAL":
+    found = common_type(a, b)
+    if found is not None and found.name == "DECIMAL" and "NULL" not in (a.name, b.name):
         # The scale wins over whole digits beyond 38: cutting fractions would change values that do fit.
+        a, b = as_decimal(a), as_decimal(b)
         scale = max(a.scale or 0, b.scale or 0)
-        whole = max(_whole_digits(a), _whole_digits(b))
-        return replace(t.decimal(min(38, whole + scale), scale), nullable=nullable)
-    if _promotes(a, b):
-        return b.as_nullable(nullable=nullable)
-    if _promotes(b, a):
-        return a.as_nullable(nullable=nullable)
-    return None
+        found = t.decimal(min(38, max(_whole_digits(a), _whole_digits(b)) + scale), scale)
+    elif found is None and _promotes(a, b):
+        found = b
+    elif found is None and _promotes(b, a):
+        found = a
+    return found.as_nullable(nullable=nullable) if found is not None else None

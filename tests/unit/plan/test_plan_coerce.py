@@ -74,6 +74,12 @@ def test_what_may_be_stored_unasked(source: SqlType, target: SqlType, answer: bo
         (t.DOUBLE, t.decimal(10, 2), t.DOUBLE),
         (t.decimal(10, 2), t.DOUBLE, t.DOUBLE),
         (t.timestamp(3), t.DATE, t.timestamp(3)),
+        # as Flink has it: no value of either becomes NULL or loses digits
+        (t.INT, t.decimal(2, 1), t.decimal(11, 1)),
+        (t.decimal(2, 1), t.BIGINT, t.decimal(20, 1)),
+        (t.FLOAT, t.decimal(10, 2), t.DOUBLE),
+        (t.timestamp(3), t.timestamp(0), t.timestamp(3)),
+        (array(t.INT), array(t.decimal(2, 1)), array(t.decimal(11, 1))),
     ],
 )
 def test_what_holds_both(a: SqlType, b: SqlType, both: SqlType | None) -> None:
