@@ -76,6 +76,7 @@ class Runner:
             self._show(part, result)
             if result.query is not None:
                 self._show_query(result.query)
+            # The next statement may read what this INSERT writes; that is what the setting promises.
             if result.jobs and self.session.settings["table.dml-sync"]:
                 self.watch()
                 if any(job.error for job in self.session.jobs):
@@ -90,6 +91,8 @@ class Runner:
         jobs = [(part, job) for part in planned for job in part.jobs]
         queries = [part.outcome.query for part in planned if part.outcome.query is not None]
         made = {topic for _, job in jobs for topic in job.plan.table.connector.topics(job.plan.table)}
+        # Brokers and checkpoints are looked at before Spark starts: a wrong address should be an error in a second, not
+        # after ten.
         self._check_start(jobs)
         for query in queries:
             in_background(lambda plan=query.plan: check_sources(plan, made))  # type: ignore[misc]

@@ -43,8 +43,10 @@ class Channel:
     def put(self, chunk: bytes) -> None:
         """Waits for room. Raises once nobody reads any more."""
         with self._changed:
+            # One chunk is always let in: a single one larger than the capacity would otherwise wait for good.
             self._changed.wait_for(lambda: self._closed or not self._chunks or self._held < self._capacity)
             if self._closed:
+                # Raised in the thread of the job: it ends the batch, and with it the query.
                 raise ResultClosedError("Nobody reads the result any more.")
             self._chunks.append(chunk)
             self._held += len(chunk)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,6 +20,7 @@ from headwater.execution.compaction import Compactor
 from headwater.execution.inputs import Inputs
 from headwater.execution.lowering import Lowering
 from headwater.execution.prepared import Metrics, PreparedPlan, chunks, collect, count, spark_jobs
+from headwater.execution.route import Route
 from headwater.execution.watermarks import reported_watermarks
 from headwater.execution.worker import BATCH, Reports, ShowStage, TaskBatch, WriteStage, new_reports
 from headwater.plan.nodes import Write
@@ -27,32 +28,7 @@ from headwater.protocol.batches import BatchOutcome
 from headwater.protocol.records import Commit, Intent, StateFiles
 from headwater.protocol.storage import open_storage
 
-__all__ = ["BatchExecutor", "Route"]
-
-
-@dataclass(frozen=True)
-class Route:
-    """How rows come from the splits to the writers: all that decides which task reads, keeps and writes a row. It is
-    part of every intent, because a batch that was written in part must be finished by the same route.
-
-    tasks       per source, how many tasks read it
-    partitions  of the state, and so of everything behind an operator
-    plan        a digest of the plan and of the options of its tables
-    """
-
-    tasks: tuple[int, ...]
-    partitions: int
-    plan: str
-
-    def __str__(self) -> str:
-        return f"{'+'.join(map(str, self.tasks))} reading tasks, {self.partitions} state partitions"
-
-    def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "tasks": list(self.tasks)}
-
-    @staticmethod
-    def from_json(content: Mapping[str, Any]) -> Route:
-        return Route(tuple(content["tasks"]), content["partitions"], content["plan"])
+__all__ = ["BatchExecutor"]
 
 
 @dataclass(frozen=True)

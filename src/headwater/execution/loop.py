@@ -6,27 +6,24 @@ reads: how far each source can be read now, and when the sink wants it.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from headwater.catalog.tables import Table
 from headwater.connectors.runtime import LeftOut, Position, RuntimeContext, Sink, SinkStart, Source
 from headwater.errors import UnknownSchemaError
-from headwater.execution.executor import BatchExecutor, Route
+from headwater.execution.executor import BatchExecutor
 from headwater.execution.failures import is_transient
 from headwater.execution.inputs import InputRange, Inputs, is_finished
 from headwater.execution.latency import Latency, total_of
 from headwater.execution.lowering import tasks_of
 from headwater.execution.operator_metrics import operators_after
+from headwater.execution.route import Route, route_digest
 from headwater.execution.start_message import beginning
 from headwater.execution.unanswered import watched
 from headwater.execution.watermarks import Watermarks
-from headwater.options.secrets import is_secret
 from headwater.plan.determinism import is_deterministic
 from headwater.plan.fingerprint import Fingerprint, check_compatible, fingerprint_of
 from headwater.plan.nodes import Write
@@ -179,7 +176,7 @@ class Loop:
 
     def _route(self, committed: Commit) -> Route:
         tasks = tuple(source.tasks for source in self.inputs.sources)
-        return Route(tasks, committed.partitions, f"{self._fingerprint.rows}-{_options_digest(self.job.plan.table)}")
+        return Route(tasks, committed.partitions, route_digest(self._fingerprint, self.job.plan.table))
 
     def _wanted(self, commit: Commit) -> InputRange:
         """What the next batch reads; nothing, if nothing has come or the sink wants to wait."""
@@ -350,10 +347,3 @@ def _only_the_end_is_left(wanted: InputRange, commit: Commit) -> bool:
 def _open_sink(root: Write, context: RuntimeContext) -> Sink:
     sink: Sink = root.table.connector.sink(root.table, context.about(root.table))
     return sink
-
-
-def _options_digest(table: Table) -> str:
-    """Of what decides how rows become messages, and which writer gets them."""
-    # Addresses and logins may change between two runs; they do not decide which message goes where.
-    given = {k: v for k, v in table.raw_options.items() if not k.startswith("properties.") and not is_secret(k)}
-    return hashlib.sha256(json.dumps(sorted(given.items())).encode()).hexdigest()[:16]

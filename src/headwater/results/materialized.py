@@ -56,6 +56,7 @@ class HeldRows:
         columns = [batch.column(name) for name in self._schema.names]
         self._batches.append(pa.RecordBatch.from_arrays(columns, schema=self._schema))
         self.count += batch.num_rows
+        # Whole batches only: cutting one would copy it for a few rows that nobody sees.
         while self._newest is not None and self.count - self._batches[0].num_rows >= self._newest:
             self.count -= self._batches.popleft().num_rows
 
@@ -68,11 +69,14 @@ class HeldRows:
             key = self._key_of(raw)
             same = self._rows.get(key) or []
             if kind not in (UPDATE_BEFORE, DELETE):
+                # Without a key a row may be there several times, and each retraction takes one of them.
                 self._rows[key] = [raw] if self._keyed else [*same, raw]
                 self.count += not (self._keyed and same)
             elif same:
                 self._rows[key] = same[:-1] or None
                 self.count -= 1
+                # Removed after the batch: the update behind a retraction would otherwise move its row to the end of the
+                # table.
                 emptied.append(key)
         for key in emptied:
             if self._rows.get(key, ()) is None:
@@ -109,6 +113,8 @@ def _sorted(table: pa.Table, order: Sequence[Ordering]) -> list[int]:
     for part in reversed(order):
         values = table.column(part.column).to_pylist()
         ranked = [_rank(value, part) for value in values]
+        # Column by column from the last, because reverse=True keeps the sort stable and a tuple could not have one
+        # direction per column.
         places.sort(key=ranked.__getitem__, reverse=part.descending)
     return places
 

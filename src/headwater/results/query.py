@@ -92,6 +92,7 @@ class QueryResult:
 
     def changes(self) -> Iterator[Change]:
         """Every change as it comes; those of a query that only inserts are all +I. They can be read once."""
+        # There is one channel: changes that somebody has taken are gone, and half of them would be a wrong result.
         if self._iterated or self._filling is not None:
             raise JobError("The changes of this query have been read.", hint="Run the query again.")
         self._iterated = True

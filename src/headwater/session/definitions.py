@@ -203,6 +203,8 @@ class Definitions:
                 "SET 'pipeline.name' before the INSERT.",
             )
             raise insert.error(fact, detail=str(error), hint=hint) from None
+        # Taken when it is planned and not when it starts: the second of two INSERTs of a script must already see the
+        # first.
         name = self._free_name(wanted, insert, where)
         self.names.add(name)
         return JobPlan(name, insert, plan, self.settings, self.root)
@@ -269,6 +271,7 @@ def _located(error: HeadwaterError, statement: s.SetOption) -> SqlError:
 
 def explained(definitions: Definitions, statement: s.Explain) -> Shown:
     target = statement.target
+    # On a copy and without names: EXPLAIN must not take the name of the job that it explains.
     trial = replace(definitions.copy(), names=set())
     if isinstance(target, s.Insert | s.StatementSet):
         return plans_shown(job.plan for job in trial.apply(target))

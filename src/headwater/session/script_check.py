@@ -62,6 +62,7 @@ def check_script(
     for statement in found:
         if isinstance(statement, FaultyStatement):
             checked.faults.append(ScriptProblem(statement.error))
+            # Statements that use it are then known to be wrong only because of this one, and are not reported as well.
             definitions.catalog.mark_broken(statement.creates)
         else:
             _apply(definitions, statement, checked)
@@ -82,6 +83,7 @@ def _faults(definitions: Definitions, statement: s.Statement, error: HeadwaterEr
     if isinstance(statement, s.StatementSet):
         for insert in statement.inserts:
             try:
+                # On a copy: the names of jobs that a faulty set would have taken stay free.
                 definitions.copy().outcome(insert)
             except (SqlError, ValidationError) as other:
                 yield from _faults(definitions, insert, other)

@@ -68,6 +68,7 @@ class Session:
 
         The whole script is checked first: if anything in it is wrong, nothing of it has happened."""
         statements = parse_script(text, name, self.variables)
+        # Everything is tried on a copy first, so that a script with an error in its last line has no effect.
         trial = self._definitions().copy()
         jobs = [job for statement in statements for job in trial.apply(statement)]
         warnings = self.check_checkpoints(jobs)
@@ -191,6 +192,7 @@ class Session:
         from headwater.execution.job import make_job
         from headwater.results.query import QueryResult
 
+        # Forgotten when they have ended: a shell runs queries all day, and each holds its rows.
         self.queries = [query for query in self.queries if query.running]
         location = tempfile.mkdtemp(prefix="select-", dir=self._directory)
         job = make_job(planned.name, planned.plan, self.spark, location, planned.settings, lambda _: None)

@@ -71,10 +71,12 @@ class Replay:
         self._make_engine = make_engine
         self._directory = tempfile.mkdtemp(prefix="headwater-case-")
         self._kafka = kafka() if case.topics else None
+        # Topics of its own for every replay: deleting a topic takes time, and its name is not free at once.
         suffix = uuid.uuid4().hex[:8]
         self._names = {topic.name: f"{topic.name}-{suffix}" for topic in case.topics}
         self._partitions = {self._names[topic.name]: topic.partitions for topic in case.topics}
         self._seen: dict[str, dict[int, int]] = {}
+        # All kinds of crash in turn, the hardest first: rows are with the sink, and the checkpoint knows nothing of it.
         self._faults = cycle((Fault.UNCOMMITTED, Fault.UNWRITTEN, Fault.INTENDED))
         self._engine = self._new_engine()
         self._definitions = Definitions()
