@@ -11,9 +11,8 @@ from headwater.sql.expressions.compiler import Compiler, Rules
 from headwater.sql.functions.casts import convert
 from headwater.sql.functions.comparisons import compare, meeting_type
 from headwater.sql.functions.json import is_json
-from headwater.sql.functions.similar import similar_to_regex
+from headwater.sql.functions.like import like_sql, similar_sql
 from headwater.sql.functions.spark_sql import Refused, combine, evaluated_once
-from headwater.sql.spark_text import string_literal
 from headwater.sql.typed import Expr, Predicate
 from headwater.sql.types import BOOLEAN, STRING
 
@@ -126,40 +125,11 @@ def _like(compiler: Compiler, node: exp.Like | exp.SimilarTo, escape: str = "") 
                 f"{word} compares strings, not {part.type.as_nullable()}", hint=f"CAST({part.text} AS STRING)."
             )
     value, pattern = (convert(part, STRING) for part in parts)
-    rule = _like_sql if word == "LIKE" else _similar_sql
+    rule = like_sql if word == "LIKE" else similar_sql
     sql = f"({value.sql} {rule(pattern, escape)})"
     shown = f" ESCAPE '{escape}'" if escape else ""
     nullable = value.type.nullable or pattern.type.nullable
     return combine(parts, sql, BOOLEAN.as_nullable(nullable=nullable), f"{parts[0].text} {word} {parts[1].text}{shown}")
-
-
-def _like_sql(pattern: Expr, escape: str) -> str:
-    """Flink has no escape character unless one is named; Spark's is then a backslash, which is doubled."""
-    if escape:
-        _check_escapes(pattern.literal, escape)
-        return f"LIKE {pattern.sql} ESCAPE {string_literal(escape)}"
-    if isinstance(pattern.literal, str):
-        return f"LIKE {string_literal(pattern.literal.replace(chr(92), chr(92) * 2))}"
-    return f"LIKE replace({pattern.sql}, {string_literal(chr(92))}, {string_literal(chr(92) * 2)})"
-
-
-def _check_escapes(pattern: str | int | None, escape: str) -> None:
-    """Behind the escape character only `%`, `_` and itself may stand."""
-    place = 0
-    while isinstance(pattern, str) and (place := pattern.find(escape, place)) >= 0:
-        if pattern[place + 1 : place + 2] not in ("%", "_", escape):
-            raise Refused(f"In a LIKE pattern '{escape}' must stand before %, _ or '{escape}'")
-        place += 2
-
-
-def _similar_sql(pattern: Expr, escape: str) -> str:
-    if escape:
-        raise Refused("SIMILAR TO … ESCAPE is not supported")
-    if not isinstance(pattern.literal, str):
-        raise Refused(
-            "The pattern of SIMILAR TO must be a literal", hint="REGEXP(string, expression) takes any pattern."
-        )
-    return f"RLIKE {string_literal(similar_to_regex(pattern.literal))}"
 
 
 def _escape(compiler: Compiler, node: exp.Escape) -> Expr:
