@@ -15,7 +15,7 @@ from headwater.changelog.identity import take_table
 from headwater.changelog.kinds import HASH, KIND, KIND_TYPE
 from headwater.changelog.operator import OWN_WATERMARK, Operator, State, Time
 from headwater.changelog.timers import TimeIndex
-from headwater.changelog.windows import TICK, from_local
+from headwater.changelog.window_assigners import TICK, from_local
 from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["AtWindowEnd", "WindowInput"]

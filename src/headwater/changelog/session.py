@@ -27,7 +27,7 @@ from headwater.changelog.operator import State, Time
 from headwater.changelog.pairing import key_ids, last_not_after, owners
 from headwater.changelog.timers import DUE, TimeIndex
 from headwater.changelog.window import KEY, in_window, replaced
-from headwater.changelog.windows import TICK, Intervals, to_local, watermarks_of, window_hash
+from headwater.changelog.window_assigners import TICK, Intervals, to_local, watermarks_of, window_hash
 from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["SessionAggregate"]

@@ -30,7 +30,7 @@ from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, POSITION
 from headwater.changelog.operator import State, Time
 from headwater.changelog.pairing import key_columns, key_ids, last_not_after, without_nulls
 from headwater.changelog.timers import TimeIndex
-from headwater.changelog.windows import window_hash
+from headwater.changelog.window_assigners import window_hash
 from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["LookupJoinOperator", "TemporalJoinOperator"]

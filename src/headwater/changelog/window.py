@@ -25,7 +25,7 @@ from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, KIND_TYPE, UPD
 from headwater.changelog.operator import State, Time
 from headwater.changelog.pairing import key_ids
 from headwater.changelog.timers import DUE, TimeIndex
-from headwater.changelog.windows import TICK, Assigner, from_local, to_local, watermarks_of, window_hash
+from headwater.changelog.window_assigners import TICK, Assigner, from_local, to_local, watermarks_of, window_hash
 from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["KEY", "WindowAggregateOperator", "in_window", "replaced"]

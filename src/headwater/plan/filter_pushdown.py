@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from headwater.plan import nodes as n
 from headwater.sql.functions.spark_sql import combine
+from headwater.sql.spark_text import quote_name
 from headwater.sql.typed import Expr, Predicate
 from headwater.sql.types import BOOLEAN
 
@@ -102,7 +103,7 @@ def _renamed(expression: Expr, names: Mapping[str, str]) -> Expr:
 
 
 def _renamed_sql(sql: str, names: Mapping[str, str]) -> str:
-    quoted = {_quoted(old): _quoted(new) for old, new in names.items()}
+    quoted = {quote_name(old): quote_name(new) for old, new in names.items()}
     # By tokens of SQL: a name inside of a string literal must stay as it is.
     return _TOKENS.sub(lambda found: quoted.get(found[0], found[0]), sql)
 
@@ -111,7 +112,3 @@ def _renamed_predicate(predicate: Predicate, names: Mapping[str, str]) -> Predic
     operands = tuple(_renamed_predicate(operand, names) for operand in predicate.operands)
     column = names.get(predicate.column, predicate.column)
     return replace(predicate, sql=_renamed_sql(predicate.sql, names), column=column, operands=operands)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

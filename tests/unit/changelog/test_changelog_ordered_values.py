@@ -27,7 +27,7 @@ from headwater.changelog.results import AggregateResult
 from headwater.changelog.session import SessionAggregate
 from headwater.changelog.variance import SPREADS
 from headwater.changelog.window import WindowAggregateOperator
-from headwater.changelog.windows import Tumble
+from headwater.changelog.window_assigners import Tumble
 
 GROUPS = pa.schema([("g", pa.string())])
 Row = tuple[str, Any]

@@ -19,7 +19,7 @@ from window_model import SECOND, Event, Windowed, events, grouped, histories
 from headwater.changelog.kinds import INSERT
 from headwater.changelog.operator import FINAL, Time
 from headwater.changelog.session import SessionAggregate
-from headwater.changelog.windows import Intervals
+from headwater.changelog.window_assigners import Intervals
 
 GAP = 4
 

@@ -16,7 +16,7 @@ from window_model import SECOND, Event, Windowed, events, grouped, histories
 from headwater.changelog.kinds import INSERT
 from headwater.changelog.operator import Time
 from headwater.changelog.window import WindowAggregateOperator
-from headwater.changelog.windows import Cumulate, Hop, Tumble, from_local, to_local
+from headwater.changelog.window_assigners import Cumulate, Hop, Tumble, from_local, to_local
 
 KINDS: dict[str, tuple[Any, Any]] = {
     "tumble": (Tumble(10 * SECOND), lambda t: [(t // 10 * 10, t // 10 * 10 + 10)]),

@@ -27,8 +27,7 @@ __all__ = ["Binary", "Filter", "PassThrough", "Project", "Unary", "UnionAll", "c
 
 
 def column_reference(column: Column) -> Expr:
-    name = "`" + column.name.replace("`", "``") + "`"
-    return Expr(name, column.type, frozenset({column.name}), column.name, column=column.name)
+    return Expr(quote_name(column.name), column.type, frozenset({column.name}), column.name, column=column.name)
 
 
 @dataclass(frozen=True)
