@@ -307,6 +307,8 @@ class _Side:
 
     @property
     def totals(self) -> TableSpec:
-        """The number of rows of each key."""
-        keys = pa.schema([self.input.columns.field(name) for name in self.input.keys])
-        return TableSpec(f"{self.name}_keys", keys, pa.schema([(COUNT, pa.int64())]))
+        """The number of rows of each key. A column that is compared twice is there under two names."""
+        names = self.input.keys
+        fields = [self.input.columns.field(name) for name in names]
+        keys = [f.with_name(f"{f.name}_{i}") if f.name in names[:i] else f for i, f in enumerate(fields)]
+        return TableSpec(f"{self.name}_keys", pa.schema(keys), pa.schema([(COUNT, pa.int64())]))

@@ -286,9 +286,13 @@ class Joining:
             raise self._errors.no_version_key(self.right.node.keys, at)
         # Versions are kept by a key of the right. What else is compared belongs to one version and not to the history
         # of a key.
-        others = [pair for pair in self._keys if pair[1] not in key]
-        self._conditions += [n.Comparison("=", left, right) for left, right in others]
-        self._keys = [pair for pair in self._keys if pair[1] in key]
+        keys: dict[str, str] = {}  # a column that is compared twice is a key once
+        for left, right in self._keys:
+            if right in key and right not in keys:
+                keys[right] = left
+            else:
+                self._conditions.append(n.Comparison("=", left, right))
+        self._keys = [(left, right) for right, left in keys.items()]
         parts = self._parts(self._sides())
         if self._is_processing_time(time):
             return self._seen(n.LookupJoin(*parts))

@@ -36,8 +36,9 @@ def operator(kind: JoinKind, condition: Condition | None = None, two_keys: bool 
 
 
 def played(join: JoinOperator, spread: int = 1 << 20) -> Played:
-    places = [LEFT.names.index(k) for k in join.left.keys]
-    return Played(join, [key_hash(places, spread)] * 2, [LEFT, RIGHT])
+    sides = ((LEFT, join.left.keys), (RIGHT, join.right.keys))
+    hashers = [key_hash([columns.names.index(k) for k in keys], spread) for columns, keys in sides]
+    return Played(join, hashers, [LEFT, RIGHT])
 
 
 def query(kind: str, condition: str, two_keys: bool = False) -> str:
@@ -203,6 +204,19 @@ def test_keys_of_every_type(dtype: pa.DataType, left: list[Any], right: list[Any
     assert sum(fed.result.rows.values()) == len(left) + len(right) - matches
     fed.feed([(DELETE, row) for row in ls], [(DELETE, row) for row in rs])
     assert not fed.result.rows
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_column_may_be_compared_with_two(kind: JoinKind) -> None:
+    """a = c AND a = y."""
+    fed = played(JoinOperator(JoinInput(LEFT, ("a", "a")), JoinInput(RIGHT, ("c", "y")), kind, mark="m"))
+    left, right = [(1, "p", 0), (2, "p", 0)], [(1, "p", 1), (1, "p", 2), (2, "q", 2)]
+    fed.feed([(INSERT, row) for row in left], [])
+    fed.feed([], [(INSERT, row) for row in right])
+    fed.restart()
+    fed.feed([(DELETE, left[1])], [])
+    on = query(kind, "a = y")
+    assert fed.result.rows == oracle(on, l=(LEFT, left[:1]), r=(RIGHT, right))
 
 
 def test_an_operator_can_be_sent_to_another_process() -> None:

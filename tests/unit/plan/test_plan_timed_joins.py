@@ -101,6 +101,15 @@ def test_versions_of_a_table() -> None:
     assert isinstance(node, n.LookupJoin)
 
 
+def test_a_key_that_is_compared_twice() -> None:
+    on = "o.currency = r.currency AND CAST(o.price AS STRING) = r.currency"
+    node = joined(f"SELECT o.id, r.rate FROM orders o JOIN rates FOR SYSTEM_TIME AS OF o.ts AS r ON {on}")
+    assert isinstance(node, n.TemporalJoin)
+    assert (node.left_keys, node.right_keys) == (("currency",), ("currency0",))
+    assert isinstance(node.condition, n.Comparison)
+    assert (node.condition.operator, node.condition.right) == ("=", "currency0")
+
+
 def test_what_the_left_is_filtered_by_is_filtered_below() -> None:
     tail = "WHERE o.price > 3 AND r.rate > 1"
     write = planned(
