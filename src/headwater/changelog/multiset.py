@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -22,11 +23,12 @@ from headwater.changelog.kinds import HASH
 from headwater.changelog.reduce import better, reduce_numbered
 from headwater.state.table import StateTable, TableSpec
 
-__all__ = ["GROUP", "Multiset", "prefix"]
+__all__ = ["GROUP", "Held", "Multiset", "prefix"]
 
 COUNT = "__count"
 GROUP = "__group"
 """The number of a row's group in the current batch."""
+Held = Literal["value", "list"]
 
 
 def prefix(hashes: Ints) -> Ints:
@@ -37,13 +39,15 @@ def prefix(hashes: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class Multiset:
-    """`value` is an input column, `weight` and `hash_` the input columns with its weight and its hash."""
+    """`value` is an input column, `weight` and `hash_` the input columns with its weight and its hash. Rows
+    that hold a 'list' have lists of values and of their hashes."""
 
     name: str
     groups: pa.Schema
     value: pa.Field
     weight: str
     hash_: str
+    holds: Held = "value"
 
     @property
     def spec(self) -> TableSpec:
@@ -51,9 +55,9 @@ class Multiset:
 
     def unpacked(self, rows: pa.Table, groups: Ints) -> tuple[pa.Table, Ints]:
         """One row per value, where a row holds a list of them, and the group of each."""
-        values = flat(rows, self.value.name)
-        if not pa.types.is_list(values.type):
+        if self.holds == "value":
             return rows, groups
+        values = flat(rows, self.value.name)
         parents = pc.list_parent_indices(values)
         single, hashes = values.flatten(), flat(rows, self.hash_).flatten()
         columns = {name: flat(rows, name).take(parents) for name in self.groups.names}

@@ -76,7 +76,7 @@ def test_a_sum_that_does_not_fit_is_an_error() -> None:
 
 
 def test_lists_of_values_are_unpacked_to_rows() -> None:
-    multiset = Multiset("values1", pa.schema([("g", pa.string())]), pa.field("v", pa.string()), "w", "h")
+    multiset = Multiset("values1", pa.schema([("g", pa.string())]), pa.field("v", pa.string()), "w", "h", "list")
     rows = pa.table(
         {"g": pa.array(["a", "b", None]), "v": pa.array([["x", None], [], ["x"]]), "h": pa.array([[1, 2], [], [3]])}
     )

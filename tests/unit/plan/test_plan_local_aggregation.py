@@ -47,6 +47,7 @@ def test_names_are_those_of_the_table() -> None:
         "SELECT who, COUNT(DISTINCT CAST(n AS DOUBLE)) FROM log_ GROUP BY who",
         "SELECT who, COUNT(*) FROM (SELECT who FROM log_ UNION ALL SELECT who FROM plain) AS t GROUP BY who",
         "SELECT who, COUNT(*) FROM ups GROUP BY who",
+        "SELECT who, COUNT(DISTINCT tags) FROM log_ GROUP BY who",
     ],
 )
 def test_more_than_columns_of_a_log(sql: str) -> None:

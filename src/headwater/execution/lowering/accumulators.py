@@ -20,8 +20,9 @@ from headwater.changelog.results import AggregateResult
 from headwater.changelog.variance import SPREADS, square_sql
 from headwater.plan import nodes as n
 from headwater.sql.typed import AggregateCall
+from headwater.sql.types import SqlType
 
-__all__ = ["WEIGHT", "Declared", "Fed", "Given", "Partials", "declared"]
+__all__ = ["WEIGHT", "Declared", "Fed", "Given", "Partials", "comparable_sql", "declared"]
 
 Given = Literal["rows", "partials"]
 """What an aggregation gets: rows, or the partial aggregates of a local pre-aggregation."""
@@ -72,6 +73,7 @@ class Partials:
     collected: list[Collected] = field(default_factory=list)
     by_arrival: bool = False
     alone: bool = False  # whether rows have more columns than that
+    given: Given = "rows"  # of partials, a row has the values of a multiset as a list
 
     def __post_init__(self) -> None:
         self.columns[ROWS] = self.weight
@@ -190,7 +192,7 @@ class Partials:
         if key not in self.multisets:
             name = f"values{len(self.multisets) + 1}"
             self.multisets[key] = name
-            self.columns[f"{name}_value"] = call.argument.sql
+            self.columns[f"{name}_value"] = comparable_sql(call.argument.sql, call.argument.type)
             self.parts[f"{name}_value"] = _part(f"{name}_value", call, "values")
             self.columns[f"{name}_weight"] = _when(call, self.weight, f"{call.argument.sql} IS NOT NULL")
         return self.multisets[key]
@@ -200,6 +202,14 @@ class Partials:
         if (accumulator, multiset, what) not in self.fed:
             self.fed.append((accumulator, multiset, what))
         return accumulator
+
+
+def comparable_sql(sql: str, kind: SqlType) -> str:
+    """With one spelling of zero and of NaN: equal values must have equal bytes, by which operators compare them."""
+    if kind.name not in {"FLOAT", "DOUBLE"}:
+        return sql
+    zero, nan = (f"CAST({text} AS {kind.name})" for text in ("0", "'NaN'"))
+    return f"CASE WHEN {sql} = 0 THEN {zero} WHEN isnan({sql}) THEN {nan} ELSE {sql} END"
 
 
 def _part(name: str, call: AggregateCall, how: PartialKind) -> PartialAggregate | None:

@@ -10,7 +10,7 @@ that compares columns with literals is evaluated there too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -18,18 +18,17 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import ArrayType
 
 from headwater.changelog.accumulate import Accumulator
 from headwater.changelog.aggregate import ROWS, AggregateOperator, Extreme
 from headwater.changelog.conditions import And, ColumnRef, Compare, Condition, IsNull, Literal, Not, Or
 from headwater.changelog.exact_sums_sql import SALT, DoubleSum, partial_columns, partial_keys, partial_sums, salted
 from headwater.changelog.kinds import HASH
-from headwater.changelog.multiset import Multiset
+from headwater.changelog.multiset import Held, Multiset
 from headwater.changelog.ordered_values import ARRIVAL, Collected, OrderedMultiset, order_of
 from headwater.changelog.preaggregate import PreAggregation
 from headwater.connectors.runtime import LocalAggregation
-from headwater.execution.lowering.accumulators import Declared, Fed, Given, Partials, declared
+from headwater.execution.lowering.accumulators import Declared, Fed, Given, Partials, comparable_sql, declared
 from headwater.execution.lowering.base import Lowering, lowers
 from headwater.plan import nodes as n
 from headwater.sql.spark_text import quote_name
@@ -68,7 +67,7 @@ def prepared(
     columns are to be `kept`, rows are shuffled as they are. The 'partials' of a local aggregation have partial
     aggregates already, and lists of the values that must be remembered."""
     partials, results = declared(node, frame.columns)
-    partials.alone = bool(kept)
+    partials.alone, partials.given = bool(kept), given
     groups = [quote_name(g) for g in by]
     ones = partials.ones() if given == "rows" else ()
     rows = frame
@@ -81,7 +80,7 @@ def prepared(
         if partials.by_arrival:  # rows of a task are numbered as they come, tasks in their order
             shuffled[ARRIVAL] = "monotonically_increasing_id()"
         items = (f"{sql} AS {name}" for name, sql in shuffled.items())
-        rows = frame.selectExpr(*groups, *map(quote_name, kept), *items)
+        rows = frame.selectExpr(*_keys(node, by), *map(quote_name, kept), *items)
     if not partials.row_by_row:
         rows = _reduced(rows, groups, partials)
     elif groups:
@@ -90,6 +89,12 @@ def prepared(
         rows = rows.repartition(1)
     rows = _with_hashes(rows, groups, partials)
     return rows, _operator(node, by, rows, partials, results, ones)
+
+
+def _keys(node: n.Aggregate, by: Sequence[str]) -> list[str]:
+    """The groups, with one spelling of numbers that are equal."""
+    kinds = {column.name: column.type for column in node.input.columns}
+    return [f"{comparable_sql(quote_name(g), kinds[g])} AS {quote_name(g)}" for g in by]
 
 
 def local_aggregation(node: n.Aggregate) -> tuple[n.Scan, LocalAggregation] | None:
@@ -108,7 +113,8 @@ def local_aggregation(node: n.Aggregate) -> tuple[n.Scan, LocalAggregation] | No
     kinds = {c.name: c.type for c in scan.columns}
     # Values that are compared, as groups or as DISTINCT values: Arrow and Spark must agree on what is equal.
     compared = [names[g] for g in node.groups] + [names[p.column] for p in parts if p and p.how == "values"]
-    if any(kinds[column].name in {"FLOAT", "DOUBLE"} for column in compared):  # -0.0 and NaN: Spark knows best
+    # Numbers that are equal may have several spellings (-0.0, NaN), and Arrow makes no lists of nested values.
+    if any(kinds[column].name in {"FLOAT", "DOUBLE"} or kinds[column].is_nested for column in compared):
         return None
     groups = tuple((names[group], group) for group in node.groups)
     local = PreAggregation(groups, tuple(replace(p, column=names.get(p.column, "")) for p in parts if p))
@@ -209,7 +215,7 @@ def _with_hashes(rows: DataFrame, groups: list[str], partials: Partials) -> Data
     extra = [f"{of_group} AS {HASH}"]
     for name in partials.multisets.values():
         value = f"{name}_value"
-        if isinstance(rows.schema[value].dataType, ArrayType):
+        if partials.given == "partials":
             extra.append(f"transform({value}, v -> {hash_sql(groups, 'v')}) AS {name}_hash")
         else:
             extra.append(f"{hash_sql(groups, value)} AS {name}_hash")
@@ -236,10 +242,11 @@ def _operator(
         if name != ROWS
     ]
     plain += [Accumulator(double.name, pa.float64(), "sum") for double in partials.doubles.values()]
-    fed = [_fed_accumulator(schema, *entry) for entry in partials.fed]
+    values = {name: _one_value(schema.field(f"{name}_value"), partials) for name in partials.multisets.values()}
+    fed = [_fed_accumulator(values, *entry) for entry in partials.fed]
+    held: Held = "list" if partials.given == "partials" else "value"
     multisets = tuple(
-        Multiset(name, groups, _one_value(schema.field(f"{name}_value")), f"{name}_weight", f"{name}_hash")
-        for name in partials.multisets.values()
+        Multiset(name, groups, value, f"{name}_weight", f"{name}_hash", held) for name, value in values.items()
     )
     ordered = tuple(
         OrderedMultiset(name, groups, schema.field(f"{name}_value"), f"{name}_weight", f"{name}_hash")
@@ -267,8 +274,8 @@ def _collected_accumulators(schema: pa.Schema, collected: Collected) -> list[Acc
     return [Accumulator(name, value, "collected", multiset), order]
 
 
-def _fed_accumulator(schema: pa.Schema, name: str, multiset: str, what: Fed) -> Accumulator:
-    value = _one_value(schema.field(f"{multiset}_value")).type
+def _fed_accumulator(values: Mapping[str, pa.Field], name: str, multiset: str, what: Fed) -> Accumulator:
+    value = values[multiset].type
     if what in ("min", "max"):
         return Accumulator(name, value, what, multiset)
     if what == "count":
@@ -280,5 +287,5 @@ def _fed_accumulator(schema: pa.Schema, name: str, multiset: str, what: Fed) -> 
     return Accumulator(name, total, "sum", multiset, of_values=True)
 
 
-def _one_value(field: pa.Field) -> pa.Field:
-    return field.with_type(field.type.value_type) if pa.types.is_list(field.type) else field
+def _one_value(field: pa.Field, partials: Partials) -> pa.Field:
+    return field.with_type(field.type.value_type) if partials.given == "partials" else field
