@@ -8,7 +8,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long check bench bench-formats bench-delivery bench-state soak docs clean
+.PHONY: help setup demo test test-long check bench bench-formats bench-delivery bench-state bench-operators soak docs clean
 
 # two processes: each has a broker and a Spark of its own, and both together need some 4 GB of memory
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
@@ -67,6 +67,9 @@ bench-delivery: setup ## throughput of exactly-once beside at-least-once; a few 
 
 bench-state: setup ## a state of 100 million pairs in a process of 1 GiB; a few minutes
 	$(BIN)/python benchmarks/state_size.py
+
+bench-operators: $(VENV)/.package ## 1,000 changes on operators with small and large state; two minutes
+	$(BIN)/python benchmarks/operator_state.py
 
 soak: setup ## three jobs for 30 minutes (MINUTES=60: for longer) with faults: memory, threads, files, results
 	$(BIN)/python benchmarks/soak.py --minutes $(MINUTES)

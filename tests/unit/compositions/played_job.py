@@ -1,0 +1,250 @@
+"""A job without Spark, files and Kafka: the plan is lowered by `execution.lowering` itself, on `DuckFrame`s, and its
+operators run on state in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+from unittest import mock
+
+import duckdb
+import pyarrow as pa
+from duck_frame import DuckFrame, Engine, Functions
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import DataType, StructType
+
+from headwater.changelog import rank, sorted_groups
+from headwater.changelog.kinds import KIND
+from headwater.changelog.operator import FINAL, DropsLateRows, Operator, Time
+from headwater.connectors import workers
+from headwater.connectors.runtime import PLACE, LocalAggregation
+from headwater.execution.lowering import Lowering, accumulators, aggregate, base, over, rows, sets, window
+from headwater.execution.worker import OperatorStage, TaskBatch
+from headwater.plan import nodes as n
+from headwater.state import compaction
+from headwater.state.merge import merged
+from headwater.state.runs import Run
+from headwater.state.table import StateTable
+
+CONNECTION = duckdb.connect()  # opening one takes longer than most queries
+CONNECTION.execute("SET threads = 1; SET preserve_insertion_order = true; SET TimeZone = 'UTC'")
+
+PARTITIONS = 2
+"""Of a source with a watermark."""
+Rows = Mapping[str, pa.Table]
+"""The changes of a batch, by table: its columns, and the hidden ones of its source."""
+
+
+class Job:
+    """`schemas` are the columns of each table with the hidden ones that its source gives."""
+
+    def __init__(self, plan: n.Write, schemas: Mapping[str, pa.Schema], random: Random, spread: int = 1 << 31) -> None:
+        self._engine = Engine(CONNECTION, random, spread)
+        self._rows: dict[str, pa.Table] = {}
+        self.state: dict[tuple[str, int], dict[str, StateTable]] = {}
+        self.time = Time()
+        self.watermarks: list[dict[str, int]] = [{}]
+        self.attempt = ""
+        with _without_spark(self):
+            lowering = _Lowering(
+                None,  # type: ignore[arg-type]  # no rule that is used here asks Spark
+                plan,
+                _Inputs(self, schemas),  # type: ignore[arg-type]
+                (),
+                random.choice([1, 2, 3]),
+                "",
+                self,  # type: ignore[arg-type]  # stages find the state here
+            )
+            frame = lowering.lower(plan.input)
+        kept = [c for c in (*plan.input.names, KIND) if c in frame.columns]
+        self._frame = frame.select(*(f"`{name}`" for name in kept))
+
+    def batch(self, changes: Rows) -> pa.Table:
+        """What the sink is given of a batch. Its watermark is the least of both partitions after the one before."""
+        known = self.watermarks[0].values()
+        reached = min(known) * 1000 if len(known) == PARTITIONS else None
+        return self._batch(changes, reached)
+
+    def last(self) -> pa.Table:
+        """The batch at the end of all input."""
+        return self._batch({name: rows.slice(0, 0) for name, rows in self._rows.items()}, FINAL)
+
+    def _batch(self, changes: Rows, watermark: int | None) -> pa.Table:
+        self._rows = dict(changes)
+        self.time = Time(self.time.watermark, watermark, self.time.processing + 1_000_000)
+        with _without_spark(self):
+            return self._engine.batch(self._frame)
+
+    def add(self, report: Mapping[tuple[str, ...], int]) -> None:
+        """What a task reports: the watermark of a partition."""
+        self.watermarks[0] |= {place: watermark for (*_, place), watermark in report.items()}
+
+    def files(self, operator: str, partition: int) -> Any:
+        """Whether a state partition has anything."""
+        return self.state.get((operator, partition))
+
+    def restart(self) -> None:
+        """Nothing is left but what is stored, some of it compacted meanwhile."""
+        self.state = {
+            where: {
+                name: StateTable(t.spec, [_stored(run) for run in self._compacted(t)]) for name, t in tables.items()
+            }
+            for where, tables in self.state.items()
+        }
+
+    def _compacted(self, table: StateTable) -> list[Run]:
+        start, stop = sorted(self._engine.random.choices(range(len(table.runs) + 1), k=2))
+        if stop - start < 2:
+            return table.runs
+        batches = merged(table.spec, table.runs[start:stop], drop_tombstones=start == 0, chunk_rows=3)
+        run = Run(table.spec.run_schema, list(batches))
+        return [*table.runs[:start], *([run] if run.rows else []), *table.runs[stop:]]
+
+
+@dataclass(frozen=True)
+class _MemoryStage(OperatorStage):
+    """The operator's stage, with `reports` as the job that holds the state."""
+
+    def __call__(self, batches: Any) -> Iterator[pa.RecordBatch]:
+        job: Any = self.reports
+        received = [batch for batch in batches if batch.num_rows]
+        for partition, inputs in self._by_partition(received, job, job.time):
+            state = job.state.setdefault((self.name, partition), {t.name: StateTable(t) for t in self.operator.tables})
+            if isinstance(self.operator, DropsLateRows):
+                changes, late = self.operator.step_with_late(state, inputs, job.time)
+                assert not late.num_rows, f"{self.name} takes rows for late that are not: {late.to_pylist()}"
+            else:
+                changes = self.operator.step(state, inputs, job.time)
+            yield from changes.cast(self.operator.output).to_batches()
+
+
+class _Lowering(Lowering):
+    def scanned(self, scan: Any, plan: Any) -> Any:
+        self.place_prefixes[0] = ""
+        return plan
+
+    def _run(self, node: n.Node, frame: Any, operator: Operator, schema: StructType) -> Any:
+        """Timed operators are in one task for all state partitions."""
+        return super()._run(node, frame.repartition(1) if operator.timed else frame, operator, schema)
+
+
+class _Inputs:
+    """The sources of the job."""
+
+    sources = ()
+
+    def __init__(self, job: Job, schemas: Mapping[str, pa.Schema]) -> None:
+        self._job, self._schemas = job, schemas
+
+    def place_of(self, scan: Any) -> int:
+        return 0
+
+    def scan(self, scan: n.Scan, local: LocalAggregation | None = None) -> DuckFrame | None:
+        if local is not None:
+            return None
+        name, schema = scan.table.name, self._schemas[scan.table.name]
+        kept = [f for f in schema if f.name in scan.names or (f.name.startswith("__") and f.name != PLACE)]
+        kept += [schema.field(PLACE)] if scan.placed else []
+        job = self._job
+        return job._engine.source(pa.schema(kept), lambda: job._rows[name].select([f.name for f in kept]))
+
+
+@contextmanager
+def _without_spark(job: Job) -> Iterator[None]:
+    """What needs a JVM, in the modules that lower plans. And limits that are far beyond a few rows are near."""
+    with mock.patch.multiple(base, F=Functions, OperatorStage=_MemoryStage, _tasks_of_frame=lambda _: 1):
+        others = [mock.patch.object(module, "F", Functions) for module in (aggregate, rows, sets, window)]
+        others.append(mock.patch.object(TaskBatch, "current", staticmethod(lambda: job)))
+        others += [mock.patch.object(module, "DataType", _Types) for module in (over, accumulators)]
+        others += [mock.patch.object(workers, "prepare_worker", int)]
+        others += [mock.patch.multiple(rank, _LEAST_FIRST=2, _FIRST_PER_RANK=1)]
+        others += [mock.patch.multiple(compaction, INLINE_MERGE_ROWS=6), mock.patch.object(sorted_groups, "GROWTH", 2)]
+        others.append(mock.patch.dict(base.RULES, {n.Unnest: _unnest, n.Expand: _expand, n.WindowTable: _windows}))
+        for one in others:
+            one.start()
+        try:
+            yield
+        finally:
+            for one in others:
+                one.stop()
+
+
+class _Types:
+    @staticmethod
+    def fromDDL(ddl: str) -> DataType:  # noqa: N802 - Spark's name
+        text = CONNECTION.sql(f"SELECT CAST(NULL AS {_duck_type(ddl)}) AS x").to_arrow_table().schema
+        return from_arrow_schema(text).fields[0].dataType
+
+
+def _duck_type(ddl: str) -> str:
+    text = ddl.upper().replace("STRING", "VARCHAR").replace("TIMESTAMP_NTZ", "TIMESTAMP")
+    while text.startswith("ARRAY<"):
+        text = f"{text[6:-1]}[]"
+    return text
+
+
+def _unnest(lowering: Lowering, node: n.Unnest) -> DuckFrame:
+    """Spark's generator has no translation: DuckDB's own."""
+    frame: Any = lowering.lower(node.input)
+    assert node.collection.type.name == "ARRAY"
+    assert node.collection.type.element.name != "ROW"
+    elements = frame._engine.spark_text(node.collection.sql)
+    if node.outer:
+        elements = f"CASE WHEN len({elements}) > 0 THEN {elements} ELSE [NULL] END"
+    given = ", ".join(f'"{name}"' for name in node.input.names)
+    kind = f", {KIND}" if KIND in frame.columns else ""
+    place = f', CAST(generate_subscripts({elements}, 1) AS INT) AS "{node.ordinality}"' if node.ordinality else ""
+    assert not (place and node.outer)
+    text = f'SELECT {given}, unnest({elements}) AS "{node.elements[0].name}"{place}{kind}, __task FROM {frame.text}'
+    return frame._sql(text)
+
+
+def _expand(lowering: Lowering, node: n.Expand) -> DuckFrame:
+    frame: Any = lowering.lower(node.input).drop(*base.ORDERED_BY)
+    sets = []
+    for number, kept in zip(node.numbers, node.sets, strict=True):
+        pairs = zip(node.copies, node.groups, kept, strict=True)
+        groups = [f"'{copy.name}': " + (f'"{group}"' if one else "NULL") for copy, group, one in pairs]
+        groups.append(f"'{node.columns[-1].name}': CAST({number} AS BIGINT)")
+        sets.append("{" + ", ".join(groups) + "}")
+    return frame._sql(f"SELECT *, unnest([{', '.join(sets)}], recursive := true) FROM {frame.text}")
+
+
+def _windows(lowering: Lowering, node: n.WindowTable) -> DuckFrame:
+    """Spark's windows are a generator, too."""
+    frame: Any = lowering.lower(node.input)
+    spec, time = node.spec, f'"{node.time}"'
+    step = f"INTERVAL '{spec.slide or spec.size} milliseconds'"
+    size = f"INTERVAL '{spec.size} milliseconds'"
+    starts, ends = f"time_bucket({step}, {time}, TIMESTAMP '1970-01-01')", f"__start + {size}"
+    number = "0"
+    if spec.function == "HOP":
+        number = f"unnest(range({spec.size // spec.slide}))"
+        starts = f"{starts} - __number * {step}"
+    elif spec.function == "SESSION":
+        starts = time
+    else:
+        assert spec.function == "TUMBLE"
+    names = ", ".join(
+        f'"{name}"' for name in (*node.input.names, *base.HIDDEN, "__task") if name in [*frame.columns, "__task"]
+    )
+    numbered = f"(SELECT *, {number} AS __number FROM {frame.text} WHERE {time} IS NOT NULL)"
+    started = f"(SELECT *, {starts} AS __start FROM {numbered})"
+    last = time if spec.function == "SESSION" else f"{ends} - INTERVAL '1 milliseconds'"
+    start, end, moment = (f'"{c.name}"' for c in node.added)
+    return frame._sql(f"SELECT {names}, __start AS {start}, {ends} AS {end}, {last} AS {moment} FROM {started}")
+
+
+def _stored(run: Run) -> Run:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, run.schema) as writer:
+        for batch in run.batches:
+            writer.write_batch(batch)
+    reader = pa.ipc.open_file(sink.getvalue())
+    return Run(reader.schema, [reader.get_batch(n) for n in range(reader.num_record_batches)])
+
+
+__all__ = ["Job", "Rows"]
