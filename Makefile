@@ -54,7 +54,7 @@ check: $(VENV)/.package ## ruff, mypy and the import directions between packages
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --quiet tests/unit/test_imports.py tests/unit/test_code_rules.py
 
-bench: setup ## throughput and latency beside Flink on the same topics; about half an hour
+bench: setup ## throughput and latency beside Flink on the same topics; about an hour
 	$(BIN)/headwater fetch --bench
 	$(BIN)/python benchmarks/run.py
 

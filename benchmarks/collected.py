@@ -1,4 +1,4 @@
-"""What was measured so far, in a file: `make bench` takes half an hour, and need not do everything in one run."""
+"""What was measured so far, in a file: `make bench` takes an hour, and need not do everything in one run."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from engines import Batch
+from jobs import JOBS
 from latency import LATENCIES, Latency
 from report import Measured, Report
-from workloads import WORKLOADS
 
 __all__ = ["collect"]
 
@@ -28,7 +28,7 @@ def collect(path: Path, report: Report) -> Report:
     whole = Report(
         report.rows,
         report.runs,
-        {name: workloads[name] for name in WORKLOADS if name in workloads},
+        {name: workloads[name] for name in JOBS if name in workloads},
         {name: latencies[name] for name in LATENCIES if name in latencies},
     )
     path.write_text(json.dumps(asdict(whole)), encoding="utf-8")

@@ -21,7 +21,7 @@ from itertools import count
 from pathlib import Path
 from statistics import median
 
-from generate import expected, fill
+from generate import GENERATORS, expected, fill
 from outputs import create_topic, drop_topic, read_outcome
 from report import against_goal, seconds, table, versions
 from workloads import WORKLOADS, Place, Workload
@@ -77,7 +77,7 @@ class Bench:
         self._numbers = count()
         self._home = headwater.connect(master="local[2]", conf={"spark.driver.memory": "4g"})
         create_topic(servers, "payments")
-        fill(servers, "payments", "totals", rows)
+        fill(servers, "payments", GENERATORS["totals"], rows)
 
     def compare(self, workload: Workload, runs: int) -> dict[str, list[float]]:
         right = expected(workload.name, self._rows)

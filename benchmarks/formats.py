@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 
 from engines import EngineProcess
-from generate import fill
+from generate import GENERATORS, fill
 from harness import Engines, in_turn, with_engines
 from outputs import create_topic, drop_topic, fingerprint
 from report import Measured, against_goal, flink_version, ratio, table, versions
@@ -65,7 +65,7 @@ class Bench:
         self._rows = rows
         self._runs = runs
         create_topic(servers, INPUT)
-        fill(servers, INPUT, "totals", rows)
+        fill(servers, INPUT, GENERATORS["totals"], rows)
         self._written = {"json": fingerprint(servers, INPUT)}
         self._topics: dict[tuple[str, str], str] = {}
         self._numbers = count()

@@ -15,7 +15,19 @@ import numpy as np
 import numpy.typing as npt
 from confluent_kafka import Producer
 
-__all__ = ["GENERATORS", "GROUPS", "PARTITIONS", "Table", "expected", "fill", "log_table"]
+__all__ = [
+    "GENERATORS",
+    "GROUPS",
+    "PARTITIONS",
+    "Columns",
+    "Message",
+    "Messages",
+    "Table",
+    "expected",
+    "fill",
+    "log_table",
+    "rows_of",
+]
 
 PARTITIONS = 2
 GROUPS = 1_000
@@ -30,19 +42,30 @@ Table = dict[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class Generator:
+class Messages:
     """`columns(rows, partition)` is one partition's share of a topic of that many rows."""
 
     columns: Callable[[int, int], Columns]
     messages: Callable[[Columns], Iterable[Message]]
+
+    def all_columns(self, rows: int) -> Columns:
+        """Of all partitions, one after the other."""
+        parts = [self.columns(rows, p) for p in range(PARTITIONS)]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+@dataclass(frozen=True)
+class Generator(Messages):
+    """With the result of its workload, recounted from the columns."""
+
     table: Callable[[Columns], Table]
 
 
-def fill(servers: str, topic: str, workload: str, rows: int) -> None:
-    """Write the workload's input into a topic that exists and is empty: one process per partition."""
+def fill(servers: str, topic: str, messages: Messages, rows: int) -> None:
+    """Write generated messages into a topic that exists and is empty: one process per partition."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(PARTITIONS, mp_context=spawn) as pool:
-        jobs = [pool.submit(_fill_partition, servers, topic, workload, rows, p) for p in range(PARTITIONS)]
+        jobs = [pool.submit(_fill_partition, servers, topic, messages, rows, p) for p in range(PARTITIONS)]
         for job in jobs:
             job.result()
 
@@ -50,8 +73,7 @@ def fill(servers: str, topic: str, workload: str, rows: int) -> None:
 def expected(workload: str, rows: int) -> Table:
     """The final table, recounted from the columns."""
     generator = GENERATORS[workload]
-    parts = [generator.columns(rows, p) for p in range(PARTITIONS)]
-    return generator.table({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+    return generator.table(generator.all_columns(rows))
 
 
 def log_table(values: Iterable[bytes | None]) -> Table:
@@ -64,7 +86,7 @@ def log_table(values: Iterable[bytes | None]) -> Table:
     return {"all messages": (messages, total % 2**64)}
 
 
-def _fill_partition(servers: str, topic: str, workload: str, rows: int, partition: int) -> None:
+def _fill_partition(servers: str, topic: str, messages: Messages, rows: int, partition: int) -> None:
     failures: list[str] = []
     producer = Producer(
         {
@@ -75,12 +97,11 @@ def _fill_partition(servers: str, topic: str, workload: str, rows: int, partitio
             "error_cb": lambda error: failures.append(str(error)),
         }
     )
-    generator = GENERATORS[workload]
-    columns = generator.columns(rows, partition)
+    columns = messages.columns(rows, partition)
     count = len(next(iter(columns.values())))
     for start in range(0, count, CHUNK):
         part = {name: values[start : start + CHUNK] for name, values in columns.items()}
-        batch = [{"key": key, "value": value} for key, value in generator.messages(part)]
+        batch = [{"key": key, "value": value} for key, value in messages.messages(part)]
         if producer.produce_batch(topic, batch, partition=partition) != len(batch):
             raise RuntimeError(f"Topic '{topic}' took only a part of its messages.")
         while len(producer) > QUEUED:
@@ -104,7 +125,7 @@ def _payments(rows: int, partition: int) -> Columns:
 
 def _payment_messages(columns: Columns) -> Iterator[Message]:
     text = b'{"payment_id":%d,"account":"a%d","amount":%d,"paid_at":"2024-01-01 00:00:%02d"}'
-    for id_, account, amount in _rows(columns, "id", "account", "amount"):
+    for id_, account, amount in rows_of(columns, "id", "account", "amount"):
         yield None, text % (id_, account, amount, id_ % 60)
 
 
@@ -116,7 +137,7 @@ def _copied_payments(columns: Columns) -> Table:
     """What the job `copy` writes, as both engines write JSON."""
     kept = (columns["amount"] >= 1_000) & (columns["account"] != 0)
     text = b'{"payment_id":%d,"account":"A%d","cents":%d,"kind":"%s","paid_at":"2024-01-01 00:00:%02d"}'
-    rows = _rows({name: values[kept] for name, values in columns.items()}, "id", "account", "amount")
+    rows = rows_of({name: values[kept] for name, values in columns.items()}, "id", "account", "amount")
     return log_table(
         text % (id_, account, amount * 100 + 1, b"large" if amount >= 5_000 else b"small", id_ % 60)
         for id_, account, amount in rows
@@ -136,7 +157,7 @@ def _pageviews(rows: int, partition: int) -> Columns:
 
 def _pageview_messages(columns: Columns) -> Iterator[Message]:
     text = b'{"user_id":%d,"page_id":%d,"viewtime":"2024-01-01 00:00:%02d","user_region":"r%d"}'
-    for row in _rows(columns, "user", "page", "second", "region"):
+    for row in rows_of(columns, "user", "page", "second", "region"):
         yield None, text % row
 
 
@@ -170,7 +191,7 @@ def _accounts(rows: int, partition: int) -> Columns:
 
 def _account_messages(columns: Columns) -> Iterator[Message]:
     text = b'{"id":%d,"region":"r%d","balance":%d,"changed_at":"2024-01-01 00:00:%02d"}'
-    for id_, region, balance, second, gone in _rows(columns, "id", "region", "balance", "round", "gone"):
+    for id_, region, balance, second, gone in rows_of(columns, "id", "region", "balance", "round", "gone"):
         yield b'{"id":%d}' % id_, None if gone else text % (id_, region, balance, second)
 
 
@@ -180,7 +201,8 @@ def _accounts_table(columns: Columns) -> Table:
     return _by_group("r", region, np.ones_like(balance), balance)
 
 
-def _rows(columns: Columns, *names: str) -> Iterator[tuple[int, ...]]:
+def rows_of(columns: Columns, *names: str) -> Iterator[tuple[int, ...]]:
+    """These columns, row by row."""
     return zip(*(columns[name].tolist() for name in names), strict=True)
 
 

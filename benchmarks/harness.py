@@ -15,7 +15,7 @@ from report import Measured
 from headwater.broker import Broker
 from headwater.errors import HeadwaterError
 
-__all__ = ["Engines", "in_turn", "with_engines"]
+__all__ = ["WARM_UPS", "Engines", "in_turn", "with_engines"]
 
 WARM_UPS = 2  # both engines are JVMs, which go on compiling in a second run
 
@@ -46,11 +46,11 @@ def with_engines(measure: Callable[[str, Engines], None]) -> int:
     return 0
 
 
-def in_turn(engines: Engines, runs: int, timed: Callable[[EngineProcess], float]) -> Measured:
+def in_turn(engines: Engines, runs: int, timed: Callable[[EngineProcess], float], warm_ups: int = WARM_UPS) -> Measured:
     """Warm both engines up, and time them in turn: ours first in one run, Flink first in the next."""
     measured = Measured()
-    for number in range(WARM_UPS + runs):
-        warm = number >= WARM_UPS
+    for number in range(warm_ups + runs):
+        warm = number >= warm_ups
         for engine in engines if number % 2 else engines[::-1]:
             seconds = timed(engine)
             print(f"  {engine.name:<10} {seconds:6.2f} s{'' if warm else '  (warm-up)'}", flush=True)

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from generate import PARTITIONS, Table, log_table
 
-__all__ = ["Outcome", "create_topic", "drop_topic", "fingerprint", "read_outcome"]
+__all__ = ["Outcome", "create_topic", "drop_topic", "fingerprint", "messages", "read_outcome"]
 
 
 @dataclass(frozen=True)
@@ -34,27 +34,28 @@ def drop_topic(servers: str, topic: str) -> None:
 def read_outcome(servers: str, topic: str, result: str) -> Outcome:
     """Read a topic from beginning to end; in an upsert topic a null value deletes its key."""
     if result == "log":
-        log = log_table(value for _, value in _messages(servers, topic))
+        log = log_table(value for _, value in messages(servers, topic))
         return Outcome(log, next(iter(log.values()))[0])
     decode = _from_json if result == "json table" else _from_avro
     table: Table = {}
-    messages = 0
-    for key, value in _messages(servers, topic):
-        messages += 1
+    count = 0
+    for key, value in messages(servers, topic):
+        count += 1
         name = decode(key)[0]
         if value is None:
             table.pop(str(name), None)
         else:
             table[str(name)] = tuple(map(int, decode(value)[1:]))
-    return Outcome(table, messages)
+    return Outcome(table, count)
 
 
 def fingerprint(servers: str, topic: str) -> tuple[int, ...]:
     """Of a log, see `log_table`."""
-    return next(iter(log_table(value for _, value in _messages(servers, topic)).values()))
+    return next(iter(log_table(value for _, value in messages(servers, topic)).values()))
 
 
-def _messages(servers: str, topic: str) -> Iterator[tuple[bytes, bytes | None]]:
+def messages(servers: str, topic: str) -> Iterator[tuple[bytes, bytes | None]]:
+    """Keys and values, from the beginning to the end; the order of every partition is kept."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
