@@ -4,7 +4,7 @@ computed again has the same rows."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -77,7 +77,11 @@ class DatagenSource(UnchangingSource):
         return ["rows"]
 
     def scan(
-        self, columns: Sequence[str], local: LocalAggregation | None = None, order: RowOrder = "any"
+        self,
+        columns: Sequence[str],
+        local: LocalAggregation | None = None,
+        order: RowOrder = "any",
+        fields: Mapping[str, Sequence[str]] | None = None,
     ) -> ScanPlan | None:
         if local is not None:
             return None

@@ -159,11 +159,16 @@ class Source(Protocol):
         ...
 
     def scan(
-        self, columns: Sequence[str], local: LocalAggregation | None = None, order: RowOrder = "any"
+        self,
+        columns: Sequence[str],
+        local: LocalAggregation | None = None,
+        order: RowOrder = "any",
+        fields: Mapping[str, Sequence[str]] | None = None,
     ) -> ScanPlan | None:
         """How `columns` are read, with the kind and order columns of a changelog source; or, with `local`, groups and
         partial aggregates instead of rows: None if this source cannot do that. With the order
-        'partition', every row is read, in the order of its partition, which is in the column PLACE."""
+        'partition', every row is read, in the order of its partition, which is in the column PLACE. Of the columns in
+        `fields`, which are of type ROW, only these fields are read; the source may leave out the others."""
         ...
 
     def partitions(self, position: Position) -> Sequence[str]:

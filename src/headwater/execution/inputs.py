@@ -73,7 +73,8 @@ class Inputs:
 
     def scan(self, scan: Scan | Values, local: LocalAggregation | None = None) -> ScanPlan | None:
         order: RowOrder = "partition" if isinstance(scan, Scan) and scan.placed else "any"
-        return self.sources[self.place_of(scan)].scan(scan.names, local, order)
+        fields = dict(scan.fields) if isinstance(scan, Scan) else {}
+        return self.sources[self.place_of(scan)].scan(scan.names, local, order, fields)
 
     def name_of(self, place: int) -> str:
         scan = self._scans[place][0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -44,7 +44,11 @@ class ValuesSource(UnchangingSource):
         return [[[first, count]] if count else []]
 
     def scan(
-        self, columns: Sequence[str], local: LocalAggregation | None = None, order: RowOrder = "any"
+        self,
+        columns: Sequence[str],
+        local: LocalAggregation | None = None,
+        order: RowOrder = "any",
+        fields: Mapping[str, Sequence[str]] | None = None,
     ) -> ScanPlan | None:
         if local is not None:
             return None

@@ -172,6 +172,7 @@ class Format(Protocol):
     options: tuple[Option, ...]  # keys without the identifier's prefix: 'ignore-parse-errors'
     insert_only: bool
     decodes_null: bool  # whether a log gives a row for a null payload: raw does, the others give none
+    # May have `partial_rows = True`: fields of a ROW are found by their names, so that any of them may be left out.
 
     def validate(self, fields: Sequence[FormatField], options: Mapping[str, Any]) -> list[str]:
         """Everything wrong with these fields and (parsed) options in this format, one sentence each."""

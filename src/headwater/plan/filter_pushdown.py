@@ -99,6 +99,7 @@ def _renamed(expression: Expr, names: Mapping[str, str]) -> Expr:
         predicate=_renamed_predicate(predicate, names) if predicate is not None else None,
         # The parts would still have the old names.
         conjuncts=(),
+        paths=frozenset((names.get(first, first), *rest) for first, *rest in expression.reads),
     )
 
 

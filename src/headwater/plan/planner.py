@@ -9,6 +9,7 @@ from headwater.plan.changelog import decide_changelog
 from headwater.plan.column_pruning import prune
 from headwater.plan.common_subplans import share_equal
 from headwater.plan.determinism import refuse_non_deterministic
+from headwater.plan.field_pruning import open_rows
 from headwater.plan.filter_pushdown import push_filters
 from headwater.plan.merge_projections import merge_projects
 from headwater.plan.nodes import Write
@@ -30,6 +31,7 @@ PASSES = (
     decide_changelog,
     share_equal,
     refuse_non_deterministic,
+    open_rows,
 )
 """Sharing comes before filters are pushed and columns pruned, so that a view stays one node with the columns that any
 of its users needs; and after the changes are decided, because equal tables may have got an equal Normalize."""

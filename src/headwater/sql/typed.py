@@ -68,6 +68,7 @@ class Expr:
     keeps          set where different values of that input column always give different values: CAST(id AS STRING)
     functions      those of the user's that it calls
     predicate      set where it is such a condition; it counts only as long as `sql` stays (`as_predicate`)
+    paths          set where of some of `refs` only fields are read: (column, field) for those, (column,) for the others
     """
 
     sql: str
@@ -81,6 +82,12 @@ class Expr:
     keeps: str | None = None
     conjuncts: tuple[Expr, ...] = ()
     predicate: Predicate | None = None
+    paths: frozenset[tuple[str, ...]] | None = None
+
+    @property
+    def reads(self) -> frozenset[tuple[str, ...]]:
+        """What it reads of the input: columns as (column,), and fields of a ROW as (column, field)."""
+        return self.paths if self.paths is not None else frozenset((name,) for name in self.refs)
 
     @property
     def identifies(self) -> str | None:

@@ -23,6 +23,7 @@ class JsonFormat:
     summary = "One JSON object per message, or an array of them."
     insert_only = True
     decodes_null = False
+    partial_rows = True
     options: tuple[Option, ...] = (
         Option("fail-on-missing-field", BOOL, "Whether a message without one of the fields is an error.", False),
         *READING,

@@ -34,11 +34,13 @@ class _Source(Node, abstract=True):
 class Scan(_Source):
     """Read a table. `columns` are physical and metadata columns of `table`, under their own names. With `repeats`, a
     changelog may say the same again, so only the newest change of a key counts. `placed` rows come in the order of
-    their partition, for a watermark."""
+    their partition, for a watermark. `fields` names columns of type ROW of which only these fields are read: a source
+    may leave out the others, and no node above has them in its state."""
 
     table: Table
     repeats: bool = False
     placed: bool = False
+    fields: tuple[tuple[str, Key], ...] = ()
 
     @cached_property
     def mode(self) -> Mode:
@@ -61,7 +63,10 @@ class Scan(_Source):
         return replace(self, columns=tuple(c for c in self.columns if c.name in wanted) or self.columns[:1])
 
     def described(self) -> str:
-        return f"Scan {self.table.name} ({self.table.connector.identifier}) [{', '.join(self.names)}]"
+        opened = dict(self.fields)
+        names = [f"{name}.{field}" for name in self.names for field in opened.get(name, ())]
+        names = [*(name for name in self.names if name not in opened), *names]
+        return f"Scan {self.table.name} ({self.table.connector.identifier}) [{', '.join(names)}]"
 
     def update_source(self) -> str:
         if self.mode is Mode.APPEND:

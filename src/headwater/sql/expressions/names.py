@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 
 from sqlglot import exp
@@ -95,7 +96,8 @@ def field_of(value: Expr, name: str) -> Expr:
     for field in value.type.fields:
         if field.name == name:
             sql_type = field.type.as_nullable(nullable=field.type.nullable or value.type.nullable)
-            return combine([value], f"({value.sql}).{quote_name(name)}", sql_type, f"{value.text}.{name}")
+            found = combine([value], f"({value.sql}).{quote_name(name)}", sql_type, f"{value.text}.{name}")
+            return found if value.column is None else replace(found, paths=frozenset({(value.column, name)}))
     names = [field.name for field in value.type.fields]
     close = get_close_matches(name, names, n=1)
     hint = f"Did you mean '{close[0]}'?" if close else ""

@@ -34,7 +34,9 @@ def combine(parts: Sequence[Expr], sql: str, sql_type: SqlType, text: str, *, de
     refs = frozenset[str]().union(*(part.refs for part in parts))
     functions = frozenset[CalledFunction]().union(*(part.functions for part in parts))
     deterministic = deterministic and all(part.deterministic for part in parts)
-    return Expr(sql, sql_type, refs, text, deterministic, functions=functions)
+    opened = any(part.paths is not None for part in parts)
+    paths = frozenset[tuple[str, ...]]().union(*(part.reads for part in parts)) if opened else None
+    return Expr(sql, sql_type, refs, text, deterministic, functions=functions, paths=paths)
 
 
 def typed(expression: Expr, sql_type: SqlType) -> Expr:

@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from headwater.catalog.tables import Table
 from headwater.connectors.kafka.table.layout import MessageLayout, MessageSide, message_layout
 from headwater.connectors.kafka.table.metadata import KAFKA_METADATA
 from headwater.formats.base import ChangelogFormat, ColumnReader, Decoder, DecodeRequest
+from headwater.sql.statements import PhysicalColumn
 
-__all__ = ["WantedPayload", "holds_changes", "payload_of", "present_payloads", "wanted_payloads"]
+__all__ = ["WantedPayload", "holds_changes", "payload_of", "present_payloads", "wanted_payloads", "with_fields"]
 
 _OWN_METADATA = frozenset(key.key for key in KAFKA_METADATA)
+
+
+def with_fields(table: Table, fields: Mapping[str, Sequence[str]]) -> Table:
+    """The table as if these columns, which are of type ROW, had these fields alone; where the format of the value finds
+    fields by their names and does not mind what is missing."""
+    layout = message_layout(table)
+    value, in_key = layout.value, layout.key.columns if layout.key is not None else ()
+    if not getattr(value.format, "partial_rows", False) or value.options.get("fail-on-missing-field"):
+        return table
+    return replace(
+        table,
+        columns=tuple(
+            _narrowed(c, fields[c.name])
+            if isinstance(c, PhysicalColumn) and c.name in fields and c.name not in in_key
+            else c
+            for c in table.columns
+        ),
+    )
+
+
+def _narrowed(column: PhysicalColumn, fields: Sequence[str]) -> PhysicalColumn:
+    kept = tuple(field for field in column.type.fields if field.name in fields)
+    return replace(column, type=replace(column.type, fields=kept))
 
 
 def wanted_payloads(table: Table, columns: Sequence[str]) -> list[WantedPayload]:

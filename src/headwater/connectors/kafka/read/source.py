@@ -24,6 +24,7 @@ from headwater.connectors.kafka.read.discovery import Discovery
 from headwater.connectors.kafka.read.expressions import only_topic
 from headwater.connectors.kafka.read.fetch import CHUNK_ROWS, Fetch, client_settings
 from headwater.connectors.kafka.read.jvm import JvmReader
+from headwater.connectors.kafka.read.payloads import with_fields
 from headwater.connectors.kafka.read.reader import KafkaReader, MessageDecoding
 from headwater.connectors.kafka.read.scan import TableScan
 from headwater.connectors.kafka.read.schemas import HeaderReader, TableSchemas
@@ -116,10 +117,16 @@ class KafkaSource:
         return list(position)
 
     def scan(
-        self, columns: Sequence[str], local: LocalAggregation | None = None, order: RowOrder = "any"
+        self,
+        columns: Sequence[str],
+        local: LocalAggregation | None = None,
+        order: RowOrder = "any",
+        fields: Mapping[str, Sequence[str]] | None = None,
     ) -> ScanPlan | None:
         metric = f"headwater-bad-{self._table.name}-{next(_scan_numbers)}" if self._bad.tolerated else ""
-        scan = TableScan(self._table, tuple(columns), self._bad.tolerated, metric, placed=order == "partition")
+        # Which messages are bad must not depend on the query where they are set aside: those are read once more then.
+        table = self._table if self._bad.tolerated else with_fields(self._table, fields or {})
+        scan = TableScan(table, tuple(columns), self._bad.tolerated, metric, placed=order == "partition")
         if local is None:
             plan = self._plan(scan.rows, scan.decoding(), scan.expressions.rows, metric)
             topic = only_topic(self._table)
