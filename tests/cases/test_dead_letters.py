@@ -1,10 +1,12 @@
-"""'scan.bad-records' = 'dead-letter': bad keys and values of several formats arrive whole, and headers say why.
+"""'scan.bad-records' = 'dead-letter': bad keys and values of several formats arrive whole, and headers say why; and so
+do messages whose rows come too late.
 
 The query reads each table twice, for different columns: a message is bad, and kept, once all the same.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -69,16 +71,62 @@ def test_bad_messages_are_kept(case_runner: CaseRunner, tmp_path: Path) -> None:
             check(letters, names[topic], offset, MESSAGES[topic][offset], reason)
 
 
-def check(letters: list[Record], topic: str, offset: int, original: Record, reason: str) -> None:
+LATE = """
+CREATE TABLE {side} (id INT, who STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'kafka',
+  'topic' = '{topic}', 'properties.bootstrap.servers' = '{servers}', 'format' = 'json',
+  'scan.startup.mode' = 'earliest-offset', 'scan.bounded.mode' = 'latest-offset', 'scan.dead-letter.topic' = '{late}');
+"""
+JOINED = """
+CREATE TABLE pairs (b INT, a INT) WITH ('connector' = 'blackhole');
+INSERT INTO pairs SELECT b.id, a.id FROM (SELECT * FROM TABLE(TUMBLE(TABLE bids, DESCRIPTOR(ts), INTERVAL '1' HOUR))) b
+JOIN (SELECT * FROM TABLE(TUMBLE(TABLE asks, DESCRIPTOR(ts), INTERVAL '1' HOUR))) a
+ON b.who = a.who AND b.window_start = a.window_start AND b.window_end = a.window_end;
+"""
+
+
+def test_messages_of_late_rows_are_kept(case_runner: CaseRunner, tmp_path: Path) -> None:
+    """Those of both sides of a join of windows. The last message of each is late: its hour has passed."""
+    kafka = case_runner.kafka()
+    names = {name: f"{name}-{tmp_path.name}" for name in ("bids", "asks", "late")}
+    kafka.create(dict.fromkeys(names.values(), 1))
+    sent = {}
+    for side in ("bids", "asks"):
+        times = ("10:00:00", "12:00:00", "10:30:00")
+        values = [f'{{"id":{n},"who":"a","ts":"2024-01-01 {t}"}}'.encode() for n, t in enumerate(times)]
+        sent[side] = [Record(names[side], b"k%d" % n, value, headers=(("n", b"1"),)) for n, value in enumerate(values)]
+        kafka.produce(sent[side])
+    session = Session(str(tmp_path / "state"), settings=SessionOptions())
+    session.get_spark = case_runner.spark
+    for side in ("bids", "asks"):
+        session.sql(LATE.format(side=side, topic=names[side], servers=kafka.bootstrap_servers, late=names["late"]))
+    session.sql(JOINED)
+    (job,) = session.jobs
+    job.wait()
+    assert (job.progress().late_rows, job.progress().bad_records) == (2, 0)
+    letters = read(kafka, names["late"])
+    assert len(letters) == 2
+    for side in ("bids", "asks"):
+        check(letters, names[side], 2, sent[side][2], "It came behind the watermark.", "LateRow", (side,))
+
+
+def check(
+    letters: list[Record],
+    topic: str,
+    offset: int,
+    original: Record,
+    reason: str,
+    error: str = "BadRecordError",
+    tables: Collection[str] = MESSAGES,
+) -> None:
     place = (("headwater.topic", topic.encode()), ("headwater.offset", str(offset).encode()))
     [letter] = [r for r in letters if set(place) <= set(r.headers)]
     assert (letter.key, letter.value) == (original.key, original.value)
     assert letter.headers[: len(original.headers)] == original.headers
     told = dict(letter.headers)
     assert told["headwater.partition"] == b"0"
-    assert told["headwater.error.class"] == b"BadRecordError"
+    assert told["headwater.error.class"].decode() == error
     assert reason in told["headwater.error"].decode()
-    assert told["headwater.table"].decode() in MESSAGES
+    assert told["headwater.table"].decode() in tables
 
 
 def script(servers: str, names: dict[str, str]) -> str:

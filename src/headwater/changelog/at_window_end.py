@@ -13,7 +13,7 @@ import pyarrow as pa
 from headwater.changelog.columns import Bools, Ints, flat, widen
 from headwater.changelog.identity import take_table
 from headwater.changelog.kinds import HASH, KIND, KIND_TYPE
-from headwater.changelog.operator import OWN_WATERMARK, Operator, State, Time
+from headwater.changelog.operator import OWN_WATERMARK, LateRows, Operator, State, Time
 from headwater.changelog.timers import TimeIndex
 from headwater.changelog.window_assigners import TICK, from_local
 from headwater.state.table import StateTable, TableSpec
@@ -70,18 +70,18 @@ class AtWindowEnd:
     def step(self, state: State, inputs: tuple[pa.Table, ...], time: Time) -> pa.Table:
         return self.step_with_late(state, inputs, time)[0]
 
-    def step_with_late(self, state: State, inputs: tuple[pa.Table, ...], time: Time) -> tuple[pa.Table, pa.Table]:
+    def step_with_late(self, state: State, inputs: tuple[pa.Table, ...], time: Time) -> tuple[pa.Table, LateRows]:
         """1. Drop what is late and keep the rest. 2. Compute the windows that close. 3. Remove their rows."""
-        late = [self._kept(state, place, rows, time) for place, rows in enumerate(inputs)]  # 1
+        late = tuple(self._kept(state, place, rows, time) for place, rows in enumerate(inputs))  # 1
         due = [index.due(state[index.name], time.watermark) for index in self._waiting]
         if not any(rows.num_rows for rows in due):
-            return widen(self.output).empty_table(), late[0]
+            return widen(self.output).empty_table(), late
         fresh = {spec.name: StateTable(spec) for spec in self.inner.tables}
         closing = tuple(_as_input(rows, schema) for rows, schema in zip(due, self.inputs, strict=True))
         changes = self.inner.step(fresh, closing, time)  # 2
         for index, rows in zip(self._waiting, due, strict=True):  # 3
             index.remove(state[index.name], rows)
-        return changes, late[0]
+        return changes, late
 
     def _kept(self, state: State, place: int, rows: pa.Table, time: Time) -> pa.Table:
         """Store the rows that are on time; answer with the others."""

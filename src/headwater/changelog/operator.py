@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from headwater.state.table import StateTable, TableSpec
 
-__all__ = ["FINAL", "OWN_WATERMARK", "DropsLateRows", "Operator", "State", "Time"]
+__all__ = ["FINAL", "ORIGIN", "OWN_WATERMARK", "DropsLateRows", "LateRows", "Operator", "State", "Time"]
 
 State = Mapping[str, StateTable]
+LateRows = tuple[pa.Table, ...]
 
 FINAL = (1 << 63) - 1
 """The watermark at the end of bounded input: every window closes."""
@@ -25,6 +26,10 @@ FINAL = (1 << 63) - 1
 OWN_WATERMARK = "__watermark"
 """A column of rows that have an event time: the watermark of the partition that a row came from, before the row. The
 same as `sql.typed.OWN_WATERMARK`."""
+
+ORIGIN = "__origin"
+"""A column of rows whose messages are kept if they come too late: the number of the source, then topic, partition and
+offset, separated by colons. Operators take no notice of it; it stands beside the rows that they call late."""
 
 
 @dataclass(frozen=True)
@@ -69,5 +74,5 @@ class Operator(Protocol):
 class DropsLateRows(Protocol):
     """An operator that drops rows that are too late, and can say which."""
 
-    def step_with_late(self, state: State, inputs: tuple[pa.Table, ...], time: Time) -> tuple[pa.Table, pa.Table]:
-        """As `step`; and the rows of the first input that came too late."""
+    def step_with_late(self, state: State, inputs: tuple[pa.Table, ...], time: Time) -> tuple[pa.Table, LateRows]:
+        """As `step`; and of each input the rows that came too late, with all of its columns."""

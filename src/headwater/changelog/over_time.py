@@ -18,12 +18,13 @@ from headwater.changelog.frames import Places, framed
 from headwater.changelog.grouping import group_rows
 from headwater.changelog.identity import take_table
 from headwater.changelog.kinds import HASH, INSERT, KIND, KIND_TYPE
-from headwater.changelog.operator import State, Time
+from headwater.changelog.operator import LateRows, State, Time
 from headwater.changelog.ordered_values import ARRIVAL, places_in_groups
 from headwater.changelog.ordering import SortKey, order_rows
 from headwater.changelog.over import ROWS, FrameCall, OverOperator, argument_values
 from headwater.changelog.pairing import key_ids, owners
 from headwater.changelog.timers import TimeIndex
+from headwater.changelog.windows import watermarks_of
 from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["OverTimeOperator"]
@@ -33,15 +34,19 @@ KEY, SEQUENCE = "__key", "__sequence"
 
 @dataclass(frozen=True)
 class OverTimeOperator(OverOperator):
-    """Over inserts in the order of the column `time`. Without `waits`, rows are taken as they come."""
+    """Over inserts in the order of the column `time`. Without `waits`, rows are taken as they come. `own_watermark` is
+    a column with the watermark of the partition that a row came from, before the row: what was late there is late,
+    however batches are cut."""
 
     time: str = ""
     waits: bool = True
+    own_watermark: str = ""
 
     @property
     def inputs(self) -> tuple[pa.Schema, ...]:
         arrival = [] if self.waits else [(ARRIVAL, pa.int64())]
-        return (pa.schema([(HASH, pa.int64()), *self.columns, *arrival]),)
+        own = [(self.own_watermark, pa.timestamp("us"))] if self.own_watermark else []
+        return (pa.schema([(HASH, pa.int64()), *self.columns, *arrival, *own]),)
 
     @property
     def tables(self) -> tuple[TableSpec, ...]:
@@ -108,14 +113,14 @@ class OverTimeOperator(OverOperator):
     def step(self, state: State, inputs: tuple[pa.Table, ...], time: Time) -> pa.Table:
         return self.step_with_late(state, inputs, time)[0]
 
-    def step_with_late(self, state: State, inputs: tuple[pa.Table, ...], time: Time) -> tuple[pa.Table, pa.Table]:
+    def step_with_late(self, state: State, inputs: tuple[pa.Table, ...], time: Time) -> tuple[pa.Table, LateRows]:
         """1. Take the rows that are due, and let the others wait. 2. Compute their results. 3. Remove rows that no
         frame reaches back to. A row whose time had passed before it came is late."""
         rows, late = self._taken(state, inputs[0], time)  # 1
         result = self._results(state, rows, time) if rows.num_rows else widen(self.output).empty_table()  # 2
         if self._looks_back and self.waits:
             self._expire(state, time)  # 3
-        return result, late
+        return result, (late,)
 
     def _taken(self, state: State, batch: pa.Table, time: Time) -> tuple[pa.Table, pa.Table]:
         """HASH, columns and SEQUENCE of the rows that are due; and late rows."""
@@ -127,10 +132,9 @@ class OverTimeOperator(OverOperator):
         column = flat(rows, self.time).cast(pa.int64())
         times = column.fill_null(0).to_numpy()
         late = column.is_null().to_numpy(zero_copy_only=False)
-        # By the watermark before the batch: a row whose time it had passed came behind results that are out already,
-        # and cannot be put in between.
-        if time.watermark_before is not None:
-            late |= times <= time.watermark_before
+        # By the watermark before the row: one whose time it had passed came behind results that may be out already, and
+        # cannot be put in between.
+        late |= times <= watermarks_of(batch, self.own_watermark, time)
         due = np.zeros(len(times), dtype=np.bool_) if time.watermark is None else times <= time.watermark
         later = np.flatnonzero(~late & ~due)
         if len(later):

@@ -23,7 +23,7 @@ from headwater.changelog.counted_rows import distinct, remove_rows
 from headwater.changelog.grouping import group_rows
 from headwater.changelog.identity import take_table
 from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, KIND_TYPE
-from headwater.changelog.operator import State, Time
+from headwater.changelog.operator import LateRows, State, Time
 from headwater.changelog.pairing import key_ids, last_not_after, owners
 from headwater.changelog.timers import DUE, TimeIndex
 from headwater.changelog.window import KEY, in_window, replaced
@@ -93,7 +93,7 @@ class SessionAggregate:
     def step(self, state: State, inputs: tuple[pa.Table, ...], time: Time) -> pa.Table:
         return self.step_with_late(state, inputs, time)[0]
 
-    def step_with_late(self, state: State, inputs: tuple[pa.Table, ...], time: Time) -> tuple[pa.Table, pa.Table]:
+    def step_with_late(self, state: State, inputs: tuple[pa.Table, ...], time: Time) -> tuple[pa.Table, LateRows]:
         """1. Drop what is late. 2. Aggregate by instant. 3. Sessions of keys whose instants changed. 4. Emit and remove
         those that close. 5. Remove what was retracted and never came."""
         (batch,) = inputs
@@ -108,7 +108,7 @@ class SessionAggregate:
                 self._change_sessions(state, take_table(changes, at), kinds[at] == DELETE)  # 3
         emitted = self._close(state, self._closing.due(state["closing"], time.watermark))  # 4
         self._expire(state, time)  # 5
-        return emitted, late
+        return emitted, (late,)
 
     def _on_time(self, state: State, batch: pa.Table, time: Time) -> Bools:
         """A row is late if the session it would be part of has ended: on its own, or with others."""

@@ -22,7 +22,7 @@ from headwater.changelog.counted_rows import distinct, remove_rows
 from headwater.changelog.grouping import group_rows
 from headwater.changelog.identity import take_table
 from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, KIND_TYPE, UPDATE_BEFORE
-from headwater.changelog.operator import State, Time
+from headwater.changelog.operator import LateRows, State, Time
 from headwater.changelog.pairing import key_ids
 from headwater.changelog.timers import DUE, TimeIndex
 from headwater.changelog.window_assigners import TICK, Assigner, from_local, to_local, watermarks_of, window_hash
@@ -100,7 +100,7 @@ class WindowAggregateOperator:
     def step(self, state: State, inputs: tuple[pa.Table, ...], time: Time) -> pa.Table:
         return self.step_with_late(state, inputs, time)[0]
 
-    def step_with_late(self, state: State, inputs: tuple[pa.Table, ...], time: Time) -> tuple[pa.Table, pa.Table]:
+    def step_with_late(self, state: State, inputs: tuple[pa.Table, ...], time: Time) -> tuple[pa.Table, LateRows]:
         """1. Assign rows to windows and drop what is late. 2. Aggregate. 3. Emit changes of windows that are shown
         already, and remember the results of the others. 4. Emit those that close. 5. Remove expired state."""
         rows, late = self._windowed(inputs[0], time)  # 1
@@ -112,7 +112,7 @@ class WindowAggregateOperator:
         if not self.early:
             parts.append(self._close(state, time))  # 4
         self._expire(state, self._expiry, self._expiry.due(state["expiry"], time.watermark))  # 5
-        return concat([part.select(self.output.names) for part in parts]), late
+        return concat([part.select(self.output.names) for part in parts]), (late,)
 
     def _windowed(self, batch: pa.Table, time: Time) -> tuple[pa.Table, pa.Table]:
         """One row per row and window, with hashes of both; and the rows that have no window any more."""

@@ -189,6 +189,11 @@ class Source(Protocol):
         many were left out because they are bad, and keeps them in the dead-letter topic if there is one."""
         ...
 
+    def divert_late_rows(self, messages: Mapping[str, Sequence[int]]) -> None:
+        """The same for messages with rows that came too late, as positions name partitions, with offsets. Only asked of
+        sources whose rows have the column ORIGIN."""
+        ...
+
     def facts(self) -> dict[str, Any]:
         """What identifies the data that positions are about (ids of cluster and topics), for the commit. Raises if it
         is not what `check_facts` was given."""
@@ -224,6 +229,9 @@ class UnchangingSource:
 
     def divert_bad_records(self, splits: Sequence[Sequence[Split]], columns: Sequence[str], bad: int) -> int:
         return 0
+
+    def divert_late_rows(self, messages: Mapping[str, Sequence[int]]) -> None:
+        return
 
     def facts(self) -> dict[str, Any]:
         return {}

@@ -58,7 +58,7 @@ class BatchExecutor:
         self.route = ""
 
     def execute(self, intent: Intent, committed: Commit, attempt: str) -> BatchOutcome:
-        """1. Take the plan. 2. Run it; tasks report. 3. Look after bad messages. 4. Put the outcome together."""
+        """1. Take the plan. 2. Run it; tasks report. 3. Look after bad and late rows. 4. Put the outcome together."""
         ready = self._prepared(Route.from_json(intent.route))  # 1
         batch = TaskBatch(
             intent.batch,
@@ -79,6 +79,7 @@ class BatchExecutor:
         bad = self._inputs.divert_bad_records(intent.splits, self._bad_counts(ready, metrics))  # 3
         # A task of an earlier attempt may report now; what it wrote belongs to no commit.
         reports = self.reported = {key: report for key, report in self._reports.value.items() if key[0] == attempt}
+        self._inputs.divert_late_rows(_late_origins(reports))
         if written is None:
             written = _summed(reports, attempt, "written")
         late = sum(metrics.get(name, 0) for name in ready.late_metrics) + _summed(reports, attempt, "late")
@@ -177,6 +178,13 @@ class BatchExecutor:
 
 def _summed(reports: Reports, attempt: str, wanted: str) -> int:
     return sum(rows for (of, kind, *_), rows in reports.items() if of == attempt and kind == wanted)
+
+
+def _late_origins(reports: Reports) -> list[str]:
+    """Of messages with rows that came too late, each once: several operators may have dropped it."""
+    return sorted(
+        {origin for (_, kind, *_), origins in reports.items() if kind == "late origins" for origin in origins}
+    )
 
 
 def _described(route: Route, lowering: Lowering, plan: PreparedPlan | None) -> str:

@@ -102,6 +102,16 @@ class Inputs:
             found += source.divert_bad_records(mine, list(columns), count)
         return found
 
+    def divert_late_rows(self, origins: Sequence[str]) -> None:
+        """Keep the messages that rows came from which were too late; see ORIGIN."""
+        of_source: dict[int, dict[str, list[int]]] = {}
+        for origin in origins:
+            source, _, message = origin.partition(":")
+            place, _, offset = message.rpartition(":")
+            of_source.setdefault(int(source), {}).setdefault(place, []).append(int(offset))
+        for place_of_source, messages in of_source.items():
+            self.sources[place_of_source].divert_late_rows(messages)
+
     def facts(self) -> list[dict[str, Any]]:
         return [source.facts() for source in self.sources]
 

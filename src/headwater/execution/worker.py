@@ -25,7 +25,7 @@ from pyspark.accumulators import Accumulator, AccumulatorParam
 from headwater.changelog.aggregate import ROWS
 from headwater.changelog.columns import flat, widen
 from headwater.changelog.kinds import HASH
-from headwater.changelog.operator import DropsLateRows, Operator, Time
+from headwater.changelog.operator import ORIGIN, DropsLateRows, LateRows, Operator, Time
 from headwater.connectors.runtime import Reader, Renderer, Split, Writer
 from headwater.connectors.workers import Batches, in_worker
 from headwater.errors import JobError
@@ -101,8 +101,8 @@ def _parsed(text: str) -> TaskBatch:
 Reports = dict[tuple[str, ...], Any]
 """(attempt, 'state', operator, partition) → files of each table; (attempt, 'written', task) → rows; (attempt,
 'watermark', source, partition of the source) → milliseconds; (attempt, 'late', operator, state partition) → how many
-rows, 'late rows' → some of them as text; (attempt, 'operator', operator, state partition) → rows in, rows out,
-seconds."""
+rows, 'late rows' → some of them as text, 'late origins' → the ORIGIN of those that have one; (attempt, 'operator',
+operator, state partition) → rows in, rows out, seconds."""
 
 
 class _Merge(AccumulatorParam[Reports]):
@@ -215,9 +215,8 @@ class OperatorStage:
         # there.
         if isinstance(self.operator, DropsLateRows):
             changes, late = self.operator.step_with_late(state, inputs, time)
-            if late.num_rows:
-                self.reports.add({(batch.attempt, "late", self.name, str(partition)): _rows_of(late)})
-                self.reports.add({(batch.attempt, "late rows", self.name, str(partition)): shown_rows(late)})
+            for kind, report in _about(late).items():
+                self.reports.add({(batch.attempt, kind, self.name, str(partition)): report})
         else:
             changes = self.operator.step(state, inputs, time)
         # The task attempt too: Spark may run a task twice at once, and both copies write.
@@ -231,6 +230,19 @@ class OperatorStage:
             }
         )
         return changes
+
+
+def _about(late: LateRows) -> dict[str, Any]:
+    """What is reported of late rows, if there are any."""
+    late = tuple(rows for rows in late if rows.num_rows)
+    if not late:
+        return {}
+    origins = [flat(rows, ORIGIN).drop_null().to_pylist() for rows in late if ORIGIN in rows.column_names]
+    return {
+        "late": sum(map(_rows_of, late)),
+        "late rows": [text for rows in late for text in shown_rows(rows)],
+        "late origins": sorted({origin for of_input in origins for origin in of_input}),
+    }
 
 
 def _rows_of(late: pa.Table) -> int:

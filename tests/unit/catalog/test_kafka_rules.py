@@ -288,6 +288,11 @@ def test_no_problem_is_told_twice() -> None:
         ({"value.format": "csv"}, "value.format"),
         ({"properties.key.serializer": "x"}, "properties.key.serializer"),
         ({"properties.value.deserializer": "x"}, "properties.value.deserializer"),
+        ({"scan.watermark.emit.strategy": "on-event"}, "scan.watermark.emit.strategy"),
+        ({"scan.watermark.emit.on-event.gap": "5"}, "scan.watermark.emit.on-event.gap"),
+        ({"scan.watermark.alignment.group": "g"}, "scan.watermark.alignment.group"),
+        ({"scan.watermark.alignment.max-drift": "1 min"}, "scan.watermark.alignment.max-drift"),
+        ({"scan.watermark.alignment.update-interval": "1 s"}, "scan.watermark.alignment.update-interval"),
     ],
 )
 def test_what_has_no_effect_is_a_note(change: dict[str, str], key: str) -> None:
@@ -295,3 +300,11 @@ def test_what_has_no_effect_is_a_note(change: dict[str, str], key: str) -> None:
     (note,) = table.notes
     assert note.startswith(f"'{key}' of table 't' has no effect: ")
     assert key not in table.raw_options
+
+
+def test_a_dead_letter_topic_is_for_bad_messages_or_late_rows() -> None:
+    late = {**KAFKA, "scan.dead-letter.topic": "late"}
+    timed = "id INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts"
+    assert create(timed, late).options.string("scan.dead-letter.topic") == "late"
+    assert "'scan.dead-letter.topic' is only used if" in _problem("id INT", late)
+    assert "'scan.dead-letter.topic' is only used if" in _problem(timed, {**late, "format": "debezium-json"})

@@ -13,6 +13,7 @@ import pyarrow as pa
 from changelog_model import empty_state, small_hash, table
 from hypothesis import strategies as st
 
+from headwater.changelog.columns import widen
 from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, KIND_TYPE, UPDATE_AFTER, UPDATE_BEFORE
 from headwater.changelog.operator import Operator, State, Time
 from headwater.state.runs import Run
@@ -141,6 +142,11 @@ class Played:
         emitted = self.operator.step(self.state, inputs, time or Time())
         assert emitted.schema.names == self.operator.output.names
         return self.result.apply(emitted.cast(self.operator.output))
+
+    def feed_time(self, time: Time) -> list[Change]:
+        """A step without rows, with all columns that the operator asks for."""
+        nothing = tuple(widen(schema).empty_table() for schema in self.operator.inputs)
+        return self.result.apply(self.operator.step(self.state, nothing, time).cast(self.operator.output))
 
     def restart(self) -> None:
         self.state = reopened(self.state)

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.changelog.at_window_end import AtWindowEnd, WindowInput
+from headwater.changelog.join import JoinInput, JoinOperator
 from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND
-from headwater.changelog.operator import FINAL, Time
+from headwater.changelog.operator import FINAL, OWN_WATERMARK, Time
 from headwater.changelog.ordering import SortKey
 from headwater.changelog.rank import RankOperator
 
@@ -72,3 +73,17 @@ def top(windows: dict[datetime, dict[tuple[datetime, str, int], int]]) -> list[t
         there = sorted((r for r, c in rows.items() for _ in range(max(c, 0))), key=lambda r: (-r[2], r[1]))
         result += [(*row, place) for place, row in enumerate(there[:2], 1)]
     return result
+
+
+def test_late_rows_of_both_sides_of_a_join_are_told() -> None:
+    other = pa.schema([("end2", pa.timestamp("us")), ("who2", pa.string()), ("n2", pa.int64())])
+    sides = JoinInput(COLUMNS, ("end", "who")), JoinInput(other, ("end2", "who2"))
+    operator = AtWindowEnd(JoinOperator(*sides), (WindowInput("end", own=True), WindowInput("end2")))
+    hidden = pa.schema([(OWN_WATERMARK, pa.timestamp("us"))])
+    rows = [(0, end_of(w), "a", w, mark) for w, mark in ((0, None), (1, end_of(3)), (2, None))]
+    left = table(pa.schema([(HASH, pa.int64()), *COLUMNS, *hidden]), rows)
+    right = table(pa.schema([(HASH, pa.int64()), *other]), [(0, end_of(w), "a", w) for w in (0, 1, 2)])
+    now = micros(end_of(0))
+    changes, late = operator.step_with_late(empty_state(operator), (left, right), Time(now, FINAL))
+    assert [rows.column(name).to_pylist() for rows, name in zip(late, ("n", "n2"), strict=True)] == [[0, 1], [0]]
+    assert changes.column("n").to_pylist() == [2]

@@ -60,6 +60,7 @@ def calls(frames: list[Frame], lead: bool = False) -> tuple[FrameCall, ...]:
             FrameCall(f"hi{n}", pa.float64(), "MAX", "f", frame),
             FrameCall(f"fi{n}", pa.int64(), "FIRST_VALUE", "x", frame),
             FrameCall(f"la{n}", pa.int64(), "LAST_VALUE", "x", frame),
+            FrameCall(f"av{n}", pa.float64(), "AVG", "f", frame),
         ]
     found += [
         FrameCall("lag", pa.int64(), "LAG", "x", offset=2),
@@ -85,6 +86,7 @@ def query(frames: list[str], lead: bool = False) -> str:
             items += [f"FIRST_VALUE(x IGNORE NULLS) {ends}", f"LAST_VALUE(x IGNORE NULLS) {ends}"]
         else:
             items += ["-1", "-1"]
+        items.append(f"AVG(f) {over}")
     items += [f"LAG(x, 2) OVER ({rows})", f"LAG(x, 1, x) OVER ({rows})", f"ROW_NUMBER() OVER ({rows})"]
     if lead:
         items += [f"LEAD(x) OVER ({rows})", f"RANK() OVER ({time})", f"DENSE_RANK() OVER ({time})"]
@@ -93,7 +95,7 @@ def query(frames: list[str], lead: bool = False) -> str:
 
 def comparable(rows: Counter[Any], frames: list[str]) -> Counter[Any]:
     """Without the ends of ranges, which DuckDB takes in any order of peers."""
-    dropped = {4 + 8 * n + place for n, frame in enumerate(frames) if frame.startswith("RANGE") for place in (6, 7)}
+    dropped = {4 + 9 * n + place for n, frame in enumerate(frames) if frame.startswith("RANGE") for place in (6, 7)}
     counted: Counter[Any] = Counter()
     for row, times in rows.items():
         counted[tuple(v for place, v in enumerate(row) if place not in dropped)] += times
@@ -161,6 +163,63 @@ def test_over_updates_results_follow(history: list[list[Any]], frames: list[str]
     fed.feed([(DELETE, row) for row in live.rows])
     assert not fed.result.rows
     assert fed.stored == 0, "nothing is left of rows that are gone"
+
+
+@settings(deadline=None, derandomize=True, max_examples=60)
+@given(st.lists(rows, max_size=20), st.sampled_from(list(FRAMES)), st.integers(0, 3), st.randoms(use_true_random=False))
+def test_a_row_is_late_by_its_own_partition_however_batches_are_cut(
+    history: list[Any], frame: str, delay: int, random: Random
+) -> None:
+    operator = OverTimeOperator(COLUMNS, ("k",), calls([FRAMES[frame]]), "t", own_watermark="w")
+    fed = Played(operator, [key_hash([0])], [COLUMNS])
+    stamped, on_time, own = [], [], None
+    for row in history:
+        stamped.append((row, own))
+        on_time += [row] if own is None or row[3] > own else []
+        own = max(row[3] - delay, own if own is not None else -99)
+    before, cut, late = None, 0, 0
+    while cut < len(stamped):
+        size = random.randrange(1, 8)
+        batch, cut = stamped[cut : cut + size], cut + size
+        now = micros(max(max(row[3] for row, _ in stamped[:cut]) - delay, -99))
+        given_ = changes_table(COLUMNS, [(INSERT, (*row[:3], at(row[3]))) for row, _ in batch], key_hash([0]))
+        marks = [None if w is None else micros(w) for _, w in batch]
+        given_ = given_.append_column("w", pa.array(marks, pa.int64()).cast(pa.timestamp("us")))
+        changes, (dropped,) = operator.step_with_late(fed.state, (given_,), Time(before, before))
+        fed.result.apply(changes.cast(operator.output))
+        before, late = now, late + dropped.num_rows
+        assert "w" in dropped.column_names, "late rows have all columns"
+        fed.feed_time(Time(None, before))
+    fed.feed_time(Time(before, FINAL))
+    table = (COLUMNS, [(*row[:3], at(row[3])) for row in on_time])
+    assert comparable(fed.result.rows, [frame]) == comparable(oracle(query([frame]), r=table), [frame])
+    assert late == len(history) - len(on_time)
+
+
+@settings(deadline=None, derandomize=True, max_examples=60)
+@given(
+    st.lists(st.lists(rows, min_size=1, max_size=6), max_size=6),
+    st.lists(st.sampled_from(list(FRAMES)), min_size=1, max_size=2, unique=True),
+    st.randoms(use_true_random=False),
+)
+def test_by_processing_time(history: list[list[Any]], frames: list[str], random: Random) -> None:
+    """The rows of a batch have one time, in which they stand as they came."""
+    operator = OverTimeOperator(COLUMNS, ("k",), calls([FRAMES[f] for f in frames]), "t", waits=False)
+    fed, everything, second = Played(operator, [key_hash([0])], [COLUMNS]), [], 0
+    for batch in history:
+        second += random.randrange(1, 3)
+        made = [(*row[:3], at(second)) for row in batch]
+        everything += [(*row, len(everything) + n) for n, row in enumerate(made)]
+        given_ = changes_table(COLUMNS, [(INSERT, row) for row in made], key_hash([0]))
+        order = random.sample(range(len(made)), len(made))
+        given_ = given_.append_column(ARRIVAL, pa.array(range(len(made)))).take(order)
+        fed.result.apply(operator.step(fed.state, (given_,), Time()).cast(operator.output))
+        if random.random() < 0.3:
+            fed.restart()
+    numbered = pa.schema([*COLUMNS, ("came", pa.int64())])
+    text = query(frames).replace("t, k NULLS FIRST, x NULLS FIRST, f NULLS FIRST", "t, came")
+    expected = oracle(text.replace("SELECT *,", "SELECT * EXCLUDE (came),"), r=(numbered, everything))
+    assert comparable(fed.result.rows, frames) == comparable(expected, frames)
 
 
 def test_state_is_no_more_than_frames_reach_back_to() -> None:

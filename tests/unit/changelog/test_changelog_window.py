@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from window_model import SECOND, Event, Windowed, events, grouped, histories
 
+from headwater.changelog.columns import widen
 from headwater.changelog.kinds import INSERT
-from headwater.changelog.operator import Time
+from headwater.changelog.operator import FINAL, Time
 from headwater.changelog.window import WindowAggregateOperator
 from headwater.changelog.window_assigners import Cumulate, Hop, Tumble, from_local, to_local
 
@@ -110,6 +111,45 @@ def test_what_is_on_time_does_not_depend_on_the_batches(history: Any, kind: str)
     assert cut.result.rows == whole.result.rows
 
 
+@settings(deadline=None, derandomize=True, max_examples=40)
+@given(
+    st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.integers(0, 40)), max_size=25),
+    kinds,
+    st.sampled_from([(False, 0), (True, 0), (False, 10), (True, 10)]),
+    st.randoms(use_true_random=False),
+)
+def test_results_do_not_depend_on_the_batches_whatever_is_late(
+    history: list[Any], kind: str, emits: tuple[bool, int], random: Random
+) -> None:
+    """A row counts for the windows that its own partition has not passed, by the lateness that is allowed."""
+    early, lateness = emits
+    fed = windowed(kind, False, early=early, lateness=lateness * SECOND, own_watermark="wm")
+    expected: dict[Any, list[Any]] = {}
+    own, stamped = None, []
+    for who, value, t in history:
+        stamped.append((who, value, t, own))
+        for window in KINDS[kind][1](t):
+            if own is None or (window[1] + lateness) * SECOND - 1000 > own:
+                expected.setdefault((who, *window), []).append(value)
+        own = max(t * SECOND, own or 0)
+    while stamped:
+        batch, stamped = stamped[: (size := random.randrange(1, 9))], stamped[size:]
+        rows = fed.fed._input([(1, row[:2]) for row in batch])
+        rows = rows.append_column("ts", pa.array([row[2] * SECOND for row in batch], pa.timestamp("us")))
+        rows = rows.append_column("wm", pa.array([row[3] for row in batch], pa.timestamp("us")))
+        before, fed.watermark = fed.watermark, max([fed.watermark or 0, *(row[2] * SECOND for row in batch)])
+        # What a batch has read takes effect with the next one.
+        fed.result.apply(fed.operator.step(fed.state, (rows,), Time(before, before)).cast(fed.operator.output))
+        fed.result.apply(
+            fed.operator.step(fed.state, (rows.slice(0, 0),), Time(before, fed.watermark)).cast(fed.operator.output)
+        )
+        if random.random() < 0.3:
+            fed.restart()
+    nothing = widen(fed.operator.inputs[0]).empty_table()
+    fed.result.apply(fed.operator.step(fed.state, (nothing,), Time(fed.watermark, FINAL)).cast(fed.operator.output))
+    assert fed.result.rows == grouped(fed.fed, expected)
+
+
 def test_rows_of_the_closing_batch_count_and_later_ones_are_late() -> None:
     fed = windowed("tumble")
     fed.feed([(1, ("a", 1, 5))], 9 * SECOND)
@@ -141,7 +181,7 @@ def test_a_row_that_was_late_in_its_own_partition_is_late() -> None:
     rows = fed.fed._input([(1, ("a", 1)), (1, ("a", 2))])
     rows = rows.append_column("ts", pa.array([5 * SECOND] * 2, pa.timestamp("us")))
     rows = rows.append_column("wm", pa.array([None, 20 * SECOND], pa.timestamp("us", "UTC")))
-    changes, late = fed.operator.step_with_late(fed.state, (rows,), Time(None, 30 * SECOND))
+    changes, (late,) = fed.operator.step_with_late(fed.state, (rows,), Time(None, 30 * SECOND))
     assert changes.column("sum").to_pylist() == [1]
     assert late.column("x").to_pylist() == [2]
 

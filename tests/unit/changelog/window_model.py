@@ -66,7 +66,7 @@ class Windowed:
         contributions = self.fed._input([(weight, row[:2]) for weight, row in batch])
         column = pa.array([row[2] * SECOND for _, row in batch], pa.timestamp("us"))
         inputs = (contributions.append_column("ts", column),)
-        changes, late = self.operator.step_with_late(self.state, inputs, Time(before, self.watermark))
+        changes, (late,) = self.operator.step_with_late(self.state, inputs, Time(before, self.watermark))
         self.late += list(zip(late.column("g").to_pylist(), late.column("x").to_pylist(), strict=True))
         return self.result.apply(changes.cast(self.operator.output))
 

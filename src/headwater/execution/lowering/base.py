@@ -21,7 +21,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from headwater.changelog.kinds import HASH, KIND
 from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, POSITION
-from headwater.changelog.operator import OWN_WATERMARK, Operator
+from headwater.changelog.operator import ORIGIN, OWN_WATERMARK, Operator
 from headwater.changelog.state_ttl import Expiring
 from headwater.connectors.runtime import PLACE, ScanPlan
 from headwater.connectors.spark_types import type_sql
@@ -40,7 +40,7 @@ from headwater.state.table import TableSpec
 __all__ = ["HIDDEN", "ORDERED_BY", "RULES", "Lowering", "has_map", "lowers", "pick", "tasks_of"]
 
 ORDERED_BY = (ORDER, PARTITION, OFFSET, POSITION)
-HIDDEN = (KIND, *ORDERED_BY, OWN_WATERMARK, PLACE)
+HIDDEN = (KIND, *ORDERED_BY, OWN_WATERMARK, ORIGIN, PLACE)
 """Columns that travel beside those of the plan, from where they come to whoever takes them."""
 
 Rule = Callable[["Lowering", Any], DataFrame]

@@ -11,7 +11,7 @@ from headwater.changelog import conditions as c
 from headwater.changelog.at_window_end import AtWindowEnd, WindowInput
 from headwater.changelog.join import JoinInput, JoinOperator
 from headwater.changelog.kinds import HASH, KIND
-from headwater.changelog.operator import OWN_WATERMARK, Operator
+from headwater.changelog.operator import ORIGIN, OWN_WATERMARK, Operator
 from headwater.execution.lowering.base import ORDERED_BY, Lowering, has_map, lowers, pick
 from headwater.plan import nodes as n
 from headwater.sql.spark_text import quote_name
@@ -24,7 +24,7 @@ __all__ = ["operator_condition", "prepared_side"]
 def _join(lowering: Lowering, node: n.Join) -> DataFrame:
     hidden = {"inner": ("left", "right"), "left": ("right",), "right": ("left",), "semi": ("left", "right")}
     dropped = hidden.get(node.kind, ("right",) if node.kind in ("anti", "mark") else ())
-    own = (OWN_WATERMARK,) if node.closes is not None else ()
+    own = (OWN_WATERMARK, ORIGIN) if node.closes is not None else ()
     frames = [
         prepared_side(lowering, node.left, node.left_keys, own, not_null=node.left_keys if "left" in dropped else ()),
         prepared_side(

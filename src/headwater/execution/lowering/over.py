@@ -9,6 +9,7 @@ from pyspark.sql.types import DataType
 
 from headwater.changelog.frames import Frame
 from headwater.changelog.kinds import KIND
+from headwater.changelog.operator import ORIGIN, OWN_WATERMARK
 from headwater.changelog.ordered_values import ARRIVAL
 from headwater.changelog.ordering import SortKey
 from headwater.changelog.over import FrameCall, OverTableOperator
@@ -27,7 +28,8 @@ def _over_time(lowering: Lowering, node: n.OverTime) -> DataFrame:
     frame, columns = _prepared(lowering, node)
     if not waits:
         frame = frame.selectExpr("*", f"monotonically_increasing_id() AS {ARRIVAL}")
-    operator = OverTimeOperator(columns, node.partition, _calls(node), node.time, waits)
+    own = OWN_WATERMARK if waits and OWN_WATERMARK in frame.columns else ""
+    operator = OverTimeOperator(columns, node.partition, _calls(node), node.time, waits, own)
     return lowering.keyed(node, _partitioned(lowering, node, frame), operator).drop(KIND)
 
 
@@ -41,7 +43,7 @@ def _over(lowering: Lowering, node: n.Over) -> DataFrame:
 
 
 def _prepared(lowering: Lowering, node: n.OverTime | n.Over) -> tuple[DataFrame, pa.Schema]:
-    frame = prepared_side(lowering, node.input, node.partition)
+    frame = prepared_side(lowering, node.input, node.partition, (OWN_WATERMARK, ORIGIN))
     return frame, pick(to_arrow_schema(frame.schema), node.input.names)
 
 

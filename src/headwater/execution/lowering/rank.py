@@ -8,7 +8,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from headwater.changelog.at_window_end import AtWindowEnd, WindowInput
 from headwater.changelog.deduplicate import Deduplicate, DeduplicateByArrival
 from headwater.changelog.kinds import HASH, KIND
-from headwater.changelog.operator import OWN_WATERMARK, Operator
+from headwater.changelog.operator import ORIGIN, OWN_WATERMARK, Operator
 from headwater.changelog.ordered_values import ARRIVAL
 from headwater.changelog.ordering import SortKey
 from headwater.changelog.rank import RankOperator
@@ -31,7 +31,7 @@ def _rank(lowering: Lowering, node: n.Rank) -> DataFrame:
     frame = frame.repartition(lowering.partitions, *keys) if keys else frame.repartition(1)
     operator = _operator(node, frame)
     if node.closes is None:
-        frame = frame.drop(OWN_WATERMARK)
+        frame = frame.drop(OWN_WATERMARK, ORIGIN)
     else:
         closing = WindowInput(node.closes.end, KIND in frame.columns, OWN_WATERMARK in frame.columns)
         operator = AtWindowEnd(operator, (closing,), lowering.time_zone if node.closes.local else "")

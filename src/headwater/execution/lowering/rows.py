@@ -12,7 +12,7 @@ from headwater.changelog.consolidate import consolidate, consolidate_in_order, c
 from headwater.changelog.kinds import DELETE, HASH, KIND
 from headwater.changelog.normalize import ORDER, NormalizeOperator
 from headwater.changelog.normalize_each import NormalizeEach
-from headwater.changelog.operator import OWN_WATERMARK
+from headwater.changelog.operator import ORIGIN, OWN_WATERMARK
 from headwater.connectors.workers import map_in_arrow
 from headwater.execution.lowering.base import HIDDEN, ORDERED_BY, Lowering, lowers, pick
 from headwater.execution.worker import stateless
@@ -82,9 +82,10 @@ def _union(lowering: Lowering, node: n.UnionAll) -> DataFrame:
     if any(KIND in frame.columns for frame in frames):
         insert = F.lit(0).cast("tinyint")
         frames = [f if KIND in f.columns else f.withColumn(KIND, insert) for f in frames]
-    if any(OWN_WATERMARK in frame.columns for frame in frames):
-        none = F.expr("CAST(NULL AS TIMESTAMP_NTZ)")
-        frames = [f if OWN_WATERMARK in f.columns else f.withColumn(OWN_WATERMARK, none) for f in frames]
+    for hidden, kind in ((OWN_WATERMARK, "TIMESTAMP_NTZ"), (ORIGIN, "STRING")):
+        if any(hidden in frame.columns for frame in frames):
+            none = F.expr(f"CAST(NULL AS {kind})")
+            frames = [f if hidden in f.columns else f.withColumn(hidden, none) for f in frames]
     return reduce(lambda a, b: a.unionByName(b), frames)
 
 

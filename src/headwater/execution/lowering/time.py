@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType, TimestampNTZType
 
-from headwater.changelog.operator import OWN_WATERMARK
+from headwater.changelog.operator import ORIGIN, OWN_WATERMARK
 from headwater.connectors.runtime import PLACE
 from headwater.connectors.workers import map_in_arrow
 from headwater.execution.lowering.base import HIDDEN, Lowering, lowers
@@ -27,7 +27,8 @@ def _watermark(lowering: Lowering, node: n.Watermark) -> DataFrame:
     place = lowering.inputs.place_of(scan)
     kept = [c for c in frame.columns if c != PLACE]
     row = f"{node.expression.sql} AS {ROW_WATERMARK}"
-    frame = frame.selectExpr(*map(quote_name, kept), row, PLACE)
+    items = [f"concat('{place}:', {ORIGIN}) AS {ORIGIN}" if c == ORIGIN else quote_name(c) for c in kept]
+    frame = frame.selectExpr(*items, row, PLACE)
     schema = StructType([frame.schema[name] for name in kept]).add(OWN_WATERMARK, TimestampNTZType())
     stage = WatermarkStage(place, lowering.place_prefixes[place], lowering.reports)
     return map_in_arrow(frame, stage, schema)
@@ -57,16 +58,22 @@ def _window_table(lowering: Lowering, node: n.WindowTable) -> DataFrame:
         frame = _cumulate(frame.withColumn("__local", F.expr(local)), spec)
         bounds = [f"{_WINDOW}.start", "__end"]
     else:
-        slide = spec.slide if spec.function == "HOP" else spec.size
-        sizes = [f"{millis} milliseconds" for millis in (spec.size, slide, spec.offset)]
-        frame = frame.withColumn("__local", F.expr(local)).withColumn(_WINDOW, F.window("__local", *sizes))
-        bounds = [f"{_WINDOW}.start", f"{_WINDOW}.end"]
+        frame = _hop(frame.withColumn("__local", F.expr(local)), spec)
+        bounds = [f"{_WINDOW}.start", f"{_WINDOW}.start + {millis_sql(spec.size)}"]
     last = f"{bounds[1]} - {millis_sql(1)}"
     moment = time if spec.function == "SESSION" else instant_sql(last) if window.local else last
     added = zip([*bounds, moment], node.added, strict=True)
     kinds = ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ", "TIMESTAMP" if window.local else "TIMESTAMP_NTZ")
     items = [f"CAST({sql} AS {kind}) AS {quote_name(c.name)}" for (sql, c), kind in zip(added, kinds, strict=True)]
     return frame.selectExpr(*names, *items)
+
+
+def _hop(frame: DataFrame, spec: n.WindowSpec) -> DataFrame:
+    """Windows of TUMBLE and HOP. Spark has none with gaps between them: the rows in the gaps are left out here."""
+    slide = spec.slide if spec.function == "HOP" else spec.size
+    sizes = [f"{millis} milliseconds" for millis in (max(spec.size, slide), slide, spec.offset)]
+    frame = frame.withColumn(_WINDOW, F.window("__local", *sizes))
+    return frame.where(f"__local < {_WINDOW}.start + {millis_sql(spec.size)}") if slide > spec.size else frame
 
 
 def _cumulate(frame: DataFrame, spec: n.WindowSpec) -> DataFrame:

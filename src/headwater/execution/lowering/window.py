@@ -1,7 +1,8 @@
 """GROUP BY windows, on its way to the operator.
 
 Where it is known before the shuffle which rows are late, Spark's own hash aggregation reduces the others to one row per
-group and window. That is so without a time zone: the end of a window and a watermark can be compared as they are.
+group and window. That is so without a time zone: the end of a window and a watermark can be compared as they are. Where
+late rows are not only counted but kept, the operator must say which they are.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pyspark.sql import functions as F
 
 from headwater.changelog.aggregate import AggregateOperator
 from headwater.changelog.kinds import KIND
-from headwater.changelog.operator import OWN_WATERMARK, Operator
+from headwater.changelog.operator import ORIGIN, OWN_WATERMARK, Operator
 from headwater.changelog.session import SessionAggregate
 from headwater.changelog.window import WindowAggregateOperator
 from headwater.execution.lowering.aggregate import prepared
@@ -41,12 +42,12 @@ def _window_aggregate(lowering: Lowering, node: n.WindowAggregate) -> DataFrame:
 
 def _windows(lowering: Lowering, node: n.WindowAggregate, frame: DataFrame) -> tuple[DataFrame, Operator]:
     window, zone = node.over, lowering.time_zone if node.over.local else ""
-    own = OWN_WATERMARK if OWN_WATERMARK in frame.columns else ""
+    kept = _beside(frame)
     # Late rows can be dropped before the shuffle where the end of a window is an instant by itself; across a change of
-    # the clock only the operator knows which instant it is.
-    if own and (not zone or zone in _WITHOUT_DAYLIGHT_SAVING):
-        frame, own = _on_time(lowering, node, frame), ""
-    rows, aggregate = prepared(node, frame, lowering.partitions, node.groups, (own,) if own else ())
+    # the clock only the operator knows which instant it is. Where they are kept elsewhere, it must say which they are.
+    if kept == (OWN_WATERMARK,) and (not zone or zone in _WITHOUT_DAYLIGHT_SAVING):
+        frame, kept = _on_time(lowering, node, frame), ()
+    rows, aggregate = prepared(node, frame, lowering.partitions, node.groups, kept)
     bounds = {window.start, window.end}
     operator = WindowAggregateOperator(
         _grouped_by(aggregate, [g for g in node.groups if g not in bounds]),
@@ -57,9 +58,14 @@ def _windows(lowering: Lowering, node: n.WindowAggregate, frame: DataFrame) -> t
         zone=zone,
         early=node.early,
         lateness=node.lateness * 1000,
-        own_watermark=own,
+        own_watermark=OWN_WATERMARK if OWN_WATERMARK in kept else "",
     )
     return rows, operator
+
+
+def _beside(frame: DataFrame) -> tuple[str, ...]:
+    """What says of a row whether it is late, and where it came from."""
+    return tuple(name for name in (OWN_WATERMARK, ORIGIN) if name in frame.columns)
 
 
 def _on_time(lowering: Lowering, node: n.WindowAggregate, frame: DataFrame) -> DataFrame:
@@ -76,9 +82,8 @@ def _session(lowering: Lowering, node: n.WindowAggregate, frame: DataFrame) -> t
     window = node.over
     assert window.session is not None
     own = OWN_WATERMARK if OWN_WATERMARK in frame.columns else ""
-    kept = (window.time, *((own,) if own else ()))
     # Not reduced before the shuffle: the session of a row is not known before all rows of its key are together.
-    rows, aggregate = prepared(node, frame, lowering.partitions, node.by, kept)
+    rows, aggregate = prepared(node, frame, lowering.partitions, node.by, (window.time, *_beside(frame)))
     zone = lowering.time_zone if window.local else ""
     bounds = {"start": window.start, "end": window.end}
     gap = window.session.gap * 1000

@@ -1,8 +1,8 @@
-"""'scan.bad-records' = 'skip' or 'dead-letter': messages that cannot be read are left out, counted and perhaps kept.
+"""Messages that are left out: those that cannot be read, with 'scan.bad-records' = 'skip' or 'dead-letter', and those
+whose rows come too late. They are counted and perhaps kept.
 
-Reading counts them on the way. Only if there are any, the batch's splits are read again for the bad ones, in a Spark
-job of its own, which writes them before the batch is committed: after a crash they may be written twice, and none is
-lost.
+Reading and operators count them on the way. Only if there are any, they are read again, in a Spark job of its own,
+which writes them before the batch is committed: after a crash they may be written twice, and none is lost.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 
 from headwater.catalog.tables import Table
 from headwater.connectors.kafka.clients.settings import producer_settings
@@ -36,13 +36,13 @@ _HEADERS = {
     "headwater.topic": "topic",
     "headwater.partition": "CAST(partition AS STRING)",
     "headwater.offset": "CAST(offset AS STRING)",
-    "headwater.error.class": "'BadRecordError'",
     "headwater.error": PROBLEM,
 }
+_LATE = "It came behind the watermark."
 
 
 class BadRecords:
-    """The bad messages of one source."""
+    """The messages of one source that are left out."""
 
     def __init__(self, table: Table, leave_out: Callable[[LeftOut], None] = lambda _: None) -> None:
         self._table = table
@@ -56,14 +56,25 @@ class BadRecords:
         kept = [*WHOLE, "topic" if "topic" in doubtful.columns else self._topic, "partition", "offset", "headers"]
         bad = scan.expressions.bad(doubtful, kept)
         whole = [f"{name} AS {payload}" for name, payload in WHOLE.items()]
-        letters = bad.selectExpr(*whole, "topic", "partition", "offset", self._headers(), PROBLEM)
-        if jvm is not None and self.topic:
-            jvm.write(letters.dropDuplicates(_PLACE).select("key", "value", "headers"), self.topic)
-        step = _CountBad(self.topic, self._client) if jvm is None and self.topic else _CountBad()
-        found = letters.mapInArrow(step, "bad BIGINT, shown STRING").collect()
+        letters = bad.selectExpr(*whole, "topic", "partition", "offset", self._headers("BadRecordError"), PROBLEM)
+        diverted = self._table.options.string("scan.bad-records") == "dead-letter"
+        found = self._written(letters, self.topic if diverted else "", jvm)
         for message in [message for row in found for message in json.loads(row["shown"])][:_SHOWN_MESSAGES]:
             self._leave_out(LeftOut("bad", *message))
         return sum(int(row["bad"]) for row in found)
+
+    def keep_late(self, late: DataFrame, jvm: JvmReader | None) -> None:
+        """Write messages whose rows came too late to the dead-letter topic."""
+        problem = f"{string_literal(_LATE)} AS {PROBLEM}"
+        letters = late.selectExpr("*", problem).selectExpr("key", "value", *_PLACE, self._headers("LateRow"), PROBLEM)
+        self._written(letters, self.topic, jvm)
+
+    def _written(self, letters: DataFrame, topic: str, jvm: JvmReader | None) -> list[Row]:
+        """How many there are and some of them, per task; they are in the topic, if there is one."""
+        if jvm is not None and topic:
+            jvm.write(letters.dropDuplicates(_PLACE).select("key", "value", "headers"), topic)
+        step = _CountBad(topic, self._client) if jvm is None and topic else _CountBad()
+        return letters.mapInArrow(step, "bad BIGINT, shown STRING").collect()
 
     @property
     def _topic(self) -> str:
@@ -74,8 +85,9 @@ class BadRecords:
         properties = self._table.options.family("properties.")
         return producer_settings({k: v for k, v in properties.items() if k not in NOT_FOR_CLIENTS})
 
-    def _headers(self) -> str:
-        facts = {**_HEADERS, "headwater.table": string_literal(self._table.name)}
+    def _headers(self, error: str) -> str:
+        names = {"headwater.error.class": error, "headwater.table": self._table.name}
+        facts = {**_HEADERS, **{name: string_literal(value) for name, value in names.items()}}
         added = ", ".join(f"named_struct('key', '{k}', 'value', CAST({sql} AS BINARY))" for k, sql in facts.items())
         return f"concat(coalesce(headers, array()), array({added})) AS headers"
 

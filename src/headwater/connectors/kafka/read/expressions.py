@@ -17,9 +17,11 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from headwater.catalog.connector import Emits
 from headwater.catalog.tables import Table
 from headwater.changelog.kinds import KIND
 from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, POSITION
+from headwater.changelog.operator import ORIGIN
 from headwater.connectors.kafka.read.payloads import WantedPayload, holds_changes, payload_of
 from headwater.connectors.kafka.read.reader import MESSAGE, READ
 from headwater.connectors.runtime import PLACE
@@ -64,12 +66,19 @@ def carried_columns(table: Table, columns: Sequence[str], *, placed: bool = Fals
     metadata = [c for c in table.metadata_columns if c.name in columns]
     names = {_METADATA[c.key][1] for c in metadata if c.key in _METADATA}
     names |= {"topic", "partition"} if placed else set()
+    names |= {"offset"} if placed and keeps_late_rows(table) else set()
     if table.connector.reads_upserts or holds_changes(table):
         names |= {"timestamp", "partition", "offset", "topic"}
     # A table of one topic needs no string per row to know which one it is.
     if only_topic(table) is not None:
         names -= {"topic"}
     return [name for name in ("topic", "partition", "offset", "timestamp", "timestampType", "headers") if name in names]
+
+
+def keeps_late_rows(table: Table) -> bool:
+    """Whether messages whose rows come too late are written to the dead-letter topic. A late change of a changelog is
+    more than its message: what it changes, too."""
+    return bool(table.options.string("scan.dead-letter.topic")) and table.connector.gives(table) is Emits.APPEND
 
 
 def only_topic(table: Table) -> str | None:
@@ -94,7 +103,8 @@ PayloadRows = list[tuple[WantedPayload, _Rows]]
 @dataclass(frozen=True)
 class RowExpressions:
     """For the wanted columns of a table, out of these `payloads`. With a `metric`, bad messages are counted under that
-    name and left out. Columns that are `kept` stay beside the wanted ones; `placed` rows have PLACE."""
+    name and left out. Columns that are `kept` stay beside the wanted ones; `placed` rows have PLACE, and ORIGIN if
+    they are to be kept when they come too late."""
 
     table: Table
     columns: tuple[str, ...]
@@ -164,6 +174,11 @@ class RowExpressions:
         if self.placed:
             place = "partition" if only_topic(self.table) is not None else "concat(topic, ':', partition)"
             items.append(f"{place} AS {PLACE}")
+        if self.placed and keeps_late_rows(self.table):
+            topic = only_topic(self.table)
+            items.append(
+                f"concat({string_literal(topic) if topic else 'topic'}, ':', partition, ':', offset) AS {ORIGIN}"
+            )
         return [*items, *map(quote_name, self.kept)]
 
     @property

@@ -24,6 +24,7 @@ from headwater.connectors.kafka.read.discovery import Discovery
 from headwater.connectors.kafka.read.expressions import only_topic
 from headwater.connectors.kafka.read.fetch import CHUNK_ROWS, Fetch, client_settings
 from headwater.connectors.kafka.read.jvm import JvmReader
+from headwater.connectors.kafka.read.late import LateMessages
 from headwater.connectors.kafka.read.payloads import with_fields
 from headwater.connectors.kafka.read.reader import KafkaReader, MessageDecoding
 from headwater.connectors.kafka.read.scan import TableScan
@@ -172,6 +173,14 @@ class KafkaSource:
         return self._bad.divert_bad_records(
             self._read_now(schema, KafkaReader(self._fetch, decoding), splits), scan, None
         )
+
+    def divert_late_rows(self, messages: Mapping[str, Sequence[int]]) -> None:
+        late = LateMessages({place: frozenset(offsets) for place, offsets in messages.items()})
+        if self._fetch is None:
+            found = self._jvm.messages([late.splits]).selectExpr(*late.schema.names).mapInArrow(late, late.schema)
+            self._bad.keep_late(found, self._jvm)
+        else:
+            self._bad.keep_late(self._read_now(late.schema, late.reader(self._fetch), [late.splits]), None)
 
     def _read_now(self, schema: StructType, reader: Reader, splits: Sequence[Sequence[Split]]) -> DataFrame:
         """What a reader gives for these splits, in a Spark job of its own."""

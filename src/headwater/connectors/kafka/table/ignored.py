@@ -52,6 +52,5 @@ def _transactions(given: Mapping[str, str]) -> dict[str, str]:
 def _watermarks(given: Mapping[str, str]) -> dict[str, str]:
     aligned = "a batch reads all partitions that have messages."
     found = {key: aligned for key in given if key.startswith("scan.watermark.alignment.")}
-    if "scan.watermark.emit.strategy" in given:
-        found["scan.watermark.emit.strategy"] = "every row moves the watermark of its partition."
-    return found
+    emitted = "every row moves the watermark of its partition."
+    return found | {key: emitted for key in given if key.startswith("scan.watermark.emit.")}

@@ -138,7 +138,8 @@ _SCAN = (
     Option(
         "scan.dead-letter.topic",
         STRING,
-        "Topic for messages that cannot be decoded: unchanged, with headers for their origin and the error.",
+        "Topic for messages that cannot be decoded, if 'scan.bad-records' is 'dead-letter', and, of a log with a "
+        "WATERMARK, for those whose rows come too late: unchanged, with headers for their origin and the error.",
     ),
     Option(
         "scan.parallelism",
@@ -149,6 +150,11 @@ _SCAN = (
         "scan.watermark.emit.strategy",
         ("on-periodic", "on-event"),
         "When watermarks are emitted. No effect: every row moves the watermark of its partition.",
+    ),
+    Option(
+        "scan.watermark.emit.on-event.gap",
+        INT,
+        "After how many rows a watermark is emitted. No effect: every row moves the watermark of its partition.",
     ),
     Option("scan.watermark.alignment.group", STRING, f"Group of sources whose watermarks are aligned. {_ALIGNED}"),
     Option("scan.watermark.alignment.max-drift", DURATION, f"Maximum drift of a source from its group. {_ALIGNED}"),

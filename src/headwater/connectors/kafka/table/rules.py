@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from headwater.catalog.connector import Emits
 from headwater.connectors.kafka.clients.settings import untranslatable
 from headwater.connectors.kafka.table.layout import LayoutProblem, MessageSide, key_side, registered_sides, value_side
 from headwater.connectors.kafka.table.options import PARTITIONERS, PROPERTIES, names_its_topics
@@ -95,12 +96,23 @@ def _bad_records(table: Table) -> Iterator[Problem]:
     if diverted and not topic:
         text = "'scan.dead-letter.topic' is required if 'scan.bad-records' is 'dead-letter', but missing."
         yield Problem(text, key="scan.bad-records")
-    if topic and not diverted:
-        text = "'scan.dead-letter.topic' is only used if 'scan.bad-records' is 'dead-letter'."
+    if topic and not diverted and not _has_late_rows(table):
+        text = (
+            "'scan.dead-letter.topic' is only used if 'scan.bad-records' is 'dead-letter', or for late rows of a log "
+            "with a WATERMARK."
+        )
         yield Problem(text, key="scan.dead-letter.topic")
     if topic and topic in table.options.strings("topic"):
         text = "'scan.dead-letter.topic' is the topic that the table reads: its bad messages would come back."
         yield Problem(text, key="scan.dead-letter.topic")
+
+
+def _has_late_rows(table: Table) -> bool:
+    """Of a changelog, late rows are counted only: they say nothing without those that they change."""
+    try:
+        return table.watermark is not None and table.connector.gives(table) is Emits.APPEND
+    except LayoutProblem:  # another rule reports it
+        return True
 
 
 def _parallelism(table: Table) -> Iterator[Problem]:
