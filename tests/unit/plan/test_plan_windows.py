@@ -53,6 +53,10 @@ def scan_of(root: n.Node) -> n.Scan:
         ),
         "SELECT who, COUNT(*) FROM clicks GROUP BY who, TUMBLE(ts, INTERVAL '1' MINUTE)",
         (
+            "SELECT x, COUNT(*) FROM clicks CROSS JOIN UNNEST(ARRAY[who, 'all']) AS t (x) "
+            "GROUP BY x, TUMBLE(ts, INTERVAL '1' MINUTE)"
+        ),
+        (
             "SELECT who, COUNT(*) FROM clicks GROUP BY HOP(ts, INTERVAL '1' MINUTE, INTERVAL '1' HOUR), who "
             "HAVING HOP_END(ts, INTERVAL '1' MINUTE, INTERVAL '1' HOUR) > TIMESTAMP '2024-01-01 00:00:00'"
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from headwater.changelog.kinds import KIND
+from headwater.changelog.operator import ORIGIN, OWN_WATERMARK
 from headwater.execution.lowering.base import Lowering, lowers
 from headwater.plan import nodes as n
 from headwater.sql.spark_text import quote_name
@@ -17,13 +18,13 @@ _PLACE, _ELEMENT = "__place", "__element"
 @lowers(n.Unnest)
 def _unnest(lowering: Lowering, node: n.Unnest) -> DataFrame:
     frame = lowering.lower(node.input)
-    kept = [quote_name(c) for c in (*node.input.names, KIND) if c in frame.columns]
+    hidden = [quote_name(c) for c in (KIND, OWN_WATERMARK, ORIGIN) if c in frame.columns]
+    names = [quote_name(name) for name in node.input.names]
     generator = "posexplode_outer" if node.outer else "posexplode"
-    exploded = frame.selectExpr(*kept, f"{generator}({_array(node)}) AS ({_PLACE}, {_ELEMENT})")
+    exploded = frame.selectExpr(*names, *hidden, f"{generator}({_array(node)}) AS ({_PLACE}, {_ELEMENT})")
     place = [f"CAST({_PLACE} + 1 AS INT) AS {quote_name(node.ordinality)}"] if node.ordinality else []
     own = [f"{sql} AS {quote_name(c.name)}" for c, sql in zip(node.elements, _fields(node), strict=True)]
-    names = [quote_name(name) for name in node.input.names]
-    return exploded.selectExpr(*names, *own, *place, *([KIND] if KIND in exploded.columns else []))
+    return exploded.selectExpr(*names, *own, *place, *hidden)
 
 
 def _array(node: n.Unnest) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from headwater.plan.nodes.base import Column, Key, Mode, Node, Takes, distinct_keys
+from headwater.plan.nodes.base import Column, Key, Mode, Node, Takes, TimeKind, Window, distinct_keys
 from headwater.plan.nodes.rows import Unary
 from headwater.sql.typed import Expr
 
@@ -31,6 +31,14 @@ class Unnest(Unary):
     @cached_property
     def keys(self) -> tuple[Key, ...]:
         return distinct_keys([(*key, self.ordinality) for key in self.input.keys]) if self.ordinality else ()
+
+    @cached_property
+    def times(self) -> Mapping[str, TimeKind]:
+        return self.input.times
+
+    @cached_property
+    def window(self) -> Window | None:
+        return self.input.window
 
     @property
     def takes(self) -> tuple[Takes, ...]:
