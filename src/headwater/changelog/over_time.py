@@ -24,7 +24,7 @@ from headwater.changelog.ordering import SortKey, order_rows
 from headwater.changelog.over import ROWS, FrameCall, OverOperator, argument_values
 from headwater.changelog.pairing import key_ids, owners
 from headwater.changelog.timers import TimeIndex
-from headwater.changelog.windows import watermarks_of
+from headwater.changelog.window_assigners import watermarks_of
 from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["OverTimeOperator"]
