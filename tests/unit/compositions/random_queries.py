@@ -106,8 +106,17 @@ class Generator(Parts):
             condition = f"t.{a} {negated}IN ({inner})"
         else:
             condition = f"{negated}EXISTS (SELECT 1 FROM {{1}} AS s WHERE {self._on(made, other)})"
-        text = f"SELECT * FROM {{0}} AS t WHERE {condition}"
         name = f"{negated}{'in' if ' IN ' in condition else 'exists'}".lower()
+        if self.random.random() < 0.2:
+            shown = self.name("c")
+            text = (
+                f"SELECT t.*, CASE WHEN {condition} THEN 1 WHEN NOT ({condition}) THEN 0 END AS {shown} FROM {{0}} AS t"
+            )
+            return self.made(f"{name} as a value", made, text, {**made.columns, shown: NUMBER}, other)
+        if self.random.random() < 0.3:
+            condition = self.random.choice([f"{condition} OR {self.condition(made)}", f"NOT ({condition})"])
+            name = f"{name} in a condition"
+        text = f"SELECT * FROM {{0}} AS t WHERE {condition}"
         return self.made(name, made, text, made.columns, other)
 
     def _scalar(self, made: Query) -> Query | None:

@@ -36,7 +36,7 @@ def result(query: str) -> list[dict[str, Any]]:
     live: list[dict[str, Any]] = []
     for place in range(table.num_rows):
         for change in slowly.batch({"t": table.slice(place, 1)}).to_pylist():
-            kind = change.pop("__kind")
+            kind = change.pop("__kind", 0)
             if kind in (0, 2):
                 live.append(change)
             else:
@@ -57,6 +57,28 @@ def test_zeros_are_one_group_and_so_is_nan(more: str) -> None:
 
 def test_zeros_are_one_value_and_so_is_nan() -> None:
     assert result("SELECT k, COUNT(DISTINCT d) FROM t GROUP BY k") == [{"a": "x", "n": 2}]
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("SELECT k, rn FROM (SELECT k, ROW_NUMBER() OVER (PARTITION BY d ORDER BY k) AS rn FROM t) WHERE rn = 1", 3),
+        ("SELECT k, rn FROM (SELECT k, ROW_NUMBER() OVER (PARTITION BY d ORDER BY k) AS rn FROM t) WHERE rn <= 2", 5),
+        ("SELECT k, 1 FROM (SELECT k, ROW_NUMBER() OVER (PARTITION BY d ORDER BY k) AS rn FROM t) WHERE rn = 1", 3),
+        ("SELECT CAST(d AS STRING), 1 FROM (SELECT d FROM t INTERSECT SELECT d FROM t)", 3),
+        ("SELECT CAST(d AS STRING), 1 FROM (SELECT d FROM t EXCEPT ALL SELECT d FROM t WHERE d = 0)", 3),
+        ("SELECT CAST(d AS STRING), 1 FROM (SELECT DISTINCT d FROM t)", 3),
+        ("SELECT a.k, 1 FROM t AS a JOIN t AS b ON a.d = b.d", 8),
+    ],
+)
+def test_equal_numbers_are_one_key(query: str, rows: int) -> None:
+    assert len(result(query)) == rows
+
+
+def test_partitions_of_over() -> None:
+    frame = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+    found = result(f"SELECT k, COUNT(*) OVER (PARTITION BY d ORDER BY k {frame}) FROM t")
+    assert sorted(row["n"] for row in found) == [1, 1, 1, 2, 2]
 
 
 def test_an_array_is_one_value() -> None:

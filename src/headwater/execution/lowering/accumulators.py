@@ -18,11 +18,11 @@ from headwater.changelog.ordered_values import Collected
 from headwater.changelog.preaggregate import PartialAggregate, PartialKind, double_sum
 from headwater.changelog.results import AggregateResult
 from headwater.changelog.variance import SPREADS, square_sql
+from headwater.execution.lowering.base import comparable_sql
 from headwater.plan import nodes as n
 from headwater.sql.typed import AggregateCall
-from headwater.sql.types import SqlType
 
-__all__ = ["WEIGHT", "Declared", "Fed", "Given", "Partials", "comparable_sql", "declared"]
+__all__ = ["WEIGHT", "Declared", "Fed", "Given", "Partials", "declared"]
 
 Given = Literal["rows", "partials"]
 """What an aggregation gets: rows, or the partial aggregates of a local pre-aggregation."""
@@ -202,14 +202,6 @@ class Partials:
         if (accumulator, multiset, what) not in self.fed:
             self.fed.append((accumulator, multiset, what))
         return accumulator
-
-
-def comparable_sql(sql: str, kind: SqlType) -> str:
-    """With one spelling of zero and of NaN: equal values must have equal bytes, by which operators compare them."""
-    if kind.name not in {"FLOAT", "DOUBLE"}:
-        return sql
-    zero, nan = (f"CAST({text} AS {kind.name})" for text in ("0", "'NaN'"))
-    return f"CASE WHEN {sql} = 0 THEN {zero} WHEN isnan({sql}) THEN {nan} ELSE {sql} END"
 
 
 def _part(name: str, call: AggregateCall, how: PartialKind) -> PartialAggregate | None:

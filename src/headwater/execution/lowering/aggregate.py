@@ -28,8 +28,8 @@ from headwater.changelog.multiset import Held, Multiset
 from headwater.changelog.ordered_values import ARRIVAL, Collected, OrderedMultiset, order_of
 from headwater.changelog.preaggregate import PreAggregation
 from headwater.connectors.runtime import LocalAggregation
-from headwater.execution.lowering.accumulators import Declared, Fed, Given, Partials, comparable_sql, declared
-from headwater.execution.lowering.base import Lowering, lowers
+from headwater.execution.lowering.accumulators import Declared, Fed, Given, Partials, declared
+from headwater.execution.lowering.base import Lowering, comparable_sql, lowers
 from headwater.plan import nodes as n
 from headwater.sql.spark_text import quote_name
 from headwater.sql.typed import Predicate

@@ -35,9 +35,21 @@ from headwater.plan.fingerprint import operator_name
 from headwater.plan.time_attributes import watermark_scans
 from headwater.spark_internals import executed_plan
 from headwater.sql.spark_text import quote_name
+from headwater.sql.types import FRACTIONS, SqlType
 from headwater.state.table import TableSpec
 
-__all__ = ["HIDDEN", "ORDERED_BY", "RULES", "Lowering", "has_map", "lowers", "pick", "tasks_of"]
+__all__ = [
+    "HIDDEN",
+    "ORDERED_BY",
+    "RULES",
+    "Lowering",
+    "comparable",
+    "comparable_sql",
+    "has_map",
+    "lowers",
+    "pick",
+    "tasks_of",
+]
 
 ORDERED_BY = (ORDER, PARTITION, OFFSET, POSITION)
 HIDDEN = (KIND, *ORDERED_BY, OWN_WATERMARK, ORIGIN, PLACE)
@@ -228,6 +240,23 @@ def has_map(kind: DataType) -> bool:
     if isinstance(kind, StructType):
         return any(has_map(field.dataType) for field in kind.fields)
     return isinstance(kind, MapType) or (isinstance(kind, ArrayType) and has_map(kind.elementType))
+
+
+def comparable(frame: DataFrame, columns: Sequence[n.Column], keys: Sequence[str]) -> DataFrame:
+    """The frame with one spelling of equal numbers in its columns `keys`. `columns` have their types."""
+    kinds = {c.name: c.type for c in columns if c.name in keys and c.type.name in FRACTIONS}
+    if not kinds:
+        return frame
+    sql = {name: comparable_sql(quote_name(name), kind) for name, kind in kinds.items()}
+    return frame.selectExpr(*(f"{sql.get(name, quote_name(name))} AS {quote_name(name)}" for name in frame.columns))
+
+
+def comparable_sql(sql: str, kind: SqlType) -> str:
+    """With one spelling of zero and of NaN: equal values must have equal bytes, by which operators compare them."""
+    if kind.name not in FRACTIONS:
+        return sql
+    zero, nan = (f"CAST({text} AS {kind.name})" for text in ("0", "'NaN'"))
+    return f"CASE WHEN {sql} = 0 THEN {zero} WHEN isnan({sql}) THEN {nan} ELSE {sql} END"
 
 
 def pick(schema: pa.Schema, names: Sequence[str]) -> pa.Schema:

@@ -14,7 +14,7 @@ from headwater.changelog.ordered_values import ARRIVAL
 from headwater.changelog.ordering import SortKey
 from headwater.changelog.over import FrameCall, OverTableOperator
 from headwater.changelog.over_time import OverTimeOperator
-from headwater.execution.lowering.base import Lowering, lowers, pick
+from headwater.execution.lowering.base import Lowering, comparable, lowers, pick
 from headwater.execution.lowering.join import prepared_side
 from headwater.plan import nodes as n
 from headwater.sql.spark_text import quote_name
@@ -44,6 +44,7 @@ def _over(lowering: Lowering, node: n.Over) -> DataFrame:
 
 def _prepared(lowering: Lowering, node: n.OverTime | n.Over) -> tuple[DataFrame, pa.Schema]:
     frame = prepared_side(lowering, node.input, node.partition, (OWN_WATERMARK, ORIGIN))
+    frame = comparable(frame, node.input.columns, node.partition)
     return frame, pick(to_arrow_schema(frame.schema), node.input.names)
 
 

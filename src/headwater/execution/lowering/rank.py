@@ -12,7 +12,7 @@ from headwater.changelog.operator import ORIGIN, OWN_WATERMARK, Operator
 from headwater.changelog.ordered_values import ARRIVAL
 from headwater.changelog.ordering import SortKey
 from headwater.changelog.rank import RankOperator
-from headwater.execution.lowering.base import ORDERED_BY, Lowering, lowers, pick
+from headwater.execution.lowering.base import ORDERED_BY, Lowering, comparable, lowers, pick
 from headwater.plan import nodes as n
 from headwater.sql.spark_text import quote_name
 from headwater.state.partitions import hash_sql
@@ -22,7 +22,7 @@ __all__: list[str] = []
 
 @lowers(n.Rank)
 def _rank(lowering: Lowering, node: n.Rank) -> DataFrame:
-    frame = lowering.lower(node.input).drop(*ORDERED_BY)
+    frame = comparable(lowering.lower(node.input).drop(*ORDERED_BY), node.input.columns, node.partition)
     keys = [quote_name(name) for name in node.partition]
     # A row is found again by its partition and by itself; of a row that replaces all others the partition is enough.
     row = "" if node.deduplicates else ", ".join(quote_name(c.name) for c in node.input.columns if _is_hashed(c))
