@@ -115,7 +115,8 @@ class _MemoryStage(OperatorStage):
             state = job.state.setdefault((self.name, partition), {t.name: StateTable(t) for t in self.operator.tables})
             if isinstance(self.operator, DropsLateRows):
                 changes, late = self.operator.step_with_late(state, inputs, job.time)
-                assert not late.num_rows, f"{self.name} takes rows for late that are not: {late.to_pylist()}"
+                wrong = [row for rows in late for row in rows.to_pylist()]
+                assert not wrong, f"{self.name} takes rows for late that are not: {wrong}"
             else:
                 changes = self.operator.step(state, inputs, job.time)
             yield from changes.cast(self.operator.output).to_batches()
