@@ -17,6 +17,10 @@ from headwater.state.runs import TOMBSTONE, Run, TableSpec, batch_rows
 
 __all__ = ["merged"]
 
+NEAR = 8
+"""How many rows with one hash are compared one by one."""
+_PLACE = "__place"
+
 
 def merged(
     spec: TableSpec,
@@ -82,6 +86,9 @@ def _shadowed(keys: Sequence[pa.Array], hashes: Ints, order: Ints, twins: Ints) 
     found = []
     distance = 1
     while len(twins):
+        if distance > NEAR and all(map(_groupable, keys)):
+            found.append(_shadowed_in_groups(keys, hashes, order, twins))
+            break
         here, before = pa.array(order[twins]), pa.array(order[twins - distance])
         same = equal_rows([k.take(here) for k in keys], [k.take(before) for k in keys], len(twins))
         found.append(twins[same])
@@ -90,3 +97,19 @@ def _shadowed(keys: Sequence[pa.Array], hashes: Ints, order: Ints, twins: Ints) 
         twins = twins[~same & (twins >= distance)]
         twins = twins[hashes[twins] == hashes[twins - distance]]
     return np.concatenate(found)
+
+
+def _shadowed_in_groups(keys: Sequence[pa.Array], hashes: Ints, order: Ints, twins: Ints) -> Ints:
+    """The same for hashes that very many keys share, as rows that wait for the end of one window do: stepping back from
+    row to row would take the square of their number."""
+    places = np.flatnonzero(np.isin(hashes, hashes[twins]))
+    names = [str(number) for number in range(len(keys))]
+    columns = [key.take(pa.array(order[places])) for key in keys]
+    rows = pa.table([pa.array(hashes[places]), *columns, pa.array(places)], names=[HASH, *names, _PLACE])
+    first = rows.group_by([HASH, *names], use_threads=False).aggregate([(_PLACE, "min")])
+    return np.setdiff1d(places, flat(first, f"{_PLACE}_min").to_numpy())
+
+
+def _groupable(key: pa.Array) -> bool:
+    """Whether Arrow groups what is equal here: it takes no nested values, and has other rules for NaN and -0.0."""
+    return not pa.types.is_nested(key.type) and not pa.types.is_floating(key.type)

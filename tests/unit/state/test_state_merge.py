@@ -116,3 +116,16 @@ def test_tombstones_are_dropped(with_some: bool) -> None:
     assert (kept is run) is not with_some
     assert not any(kept.table.column(TOMBSTONE).to_pylist())
     assert kept.rows == (2 if with_some else 3)
+
+
+@pytest.mark.timeout(60)
+def test_very_many_keys_may_share_a_hash() -> None:
+    """As the rows of one window do that wait for its end: what a merge takes grows with their number, not its square
+    (with which it would take an hour)."""
+    count = 40_000
+    written = {f"k{number}": number for number in range(count)}
+    removed: Entries = {f"k{number}": None for number in range(0, count, 2)}
+    runs = [run_of(rows, 1, 1 << 19) for rows in (written, removed)]
+    found = contents(list(merged(SPEC, runs, drop_tombstones=True)))
+    assert {k: v for _, k, v in found} == {f"k{number}": number for number in range(1, count, 2)}
+    assert len(found) == count // 2
