@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from headwater.options.base import Option
 from headwater.plugins import FORMATS
-from headwater.sql.spark_text import bare, quote_name
+from headwater.sql.spark_text import bare, quote_name, string_literal
 from headwater.sql.types import Field, SqlType
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "FormatMetadata",
     "Places",
     "RegisteredFormat",
+    "RowChange",
     "RowSplitter",
     "SchemaLocation",
     "all_formats",
@@ -187,6 +188,26 @@ class Format(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class RowChange:
+    """SQL of the columns of a row `before` and `after` it changed, in the order of `fields`; None: there is none."""
+
+    fields: Sequence[FormatField]
+    before: Sequence[str] | None
+    after: Sequence[str] | None
+
+    @property
+    def rows(self) -> tuple[str | None, str | None]:
+        """Both as SQL of a ROW."""
+        return self._row(self.before), self._row(self.after)
+
+    def _row(self, columns: Sequence[str] | None) -> str | None:
+        if columns is None:
+            return None
+        pairs = zip(self.fields, columns, strict=True)
+        return f"named_struct({', '.join(f'{string_literal(f.name)}, {c}' for f, c in pairs)})"
+
+
 class ChangelogFormat(ABC):
     """A `Format` whose messages are changes: a row was there `before`, a row is there `after`."""
 
@@ -204,21 +225,15 @@ class ChangelogFormat(ABC):
     def decoder(self, request: DecodeRequest) -> Decoder: ...
 
     @abstractmethod
-    def change_encoder(
-        self,
-        fields: Sequence[FormatField],
-        before: Sequence[str] | None,
-        after: Sequence[str] | None,
-        options: Mapping[str, Any],
-    ) -> str:
-        """A BINARY expression: the row `before` has gone (None: there was none), the row `after` is there."""
+    def change_encoder(self, change: RowChange, options: Mapping[str, Any]) -> str:
+        """A BINARY expression: the message about this change."""
 
     @abstractmethod
     def writes_updates(self, options: Mapping[str, Any]) -> bool:
         """Whether an update is one message with both rows, instead of a delete and an insert."""
 
     def encoder(self, fields: Sequence[FormatField], columns: Sequence[str], options: Mapping[str, Any]) -> str:
-        return self.change_encoder(fields, None, columns, options)
+        return self.change_encoder(RowChange(fields, None, columns), options)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,15 @@ from golden_rows import expected, literal, shown
 from pyspark.sql import SparkSession
 
 from headwater.changelog.kinds import SHORT_NAMES
-from headwater.formats.base import ChangelogFormat, Decoder, DecodeRequest, FormatField, all_formats, change_name
+from headwater.formats.base import (
+    ChangelogFormat,
+    Decoder,
+    DecodeRequest,
+    FormatField,
+    RowChange,
+    all_formats,
+    change_name,
+)
 from headwater.options.parsing import parse_options
 from headwater.sql.parser import parse_type
 from headwater.sql.types import Field, SqlType
@@ -77,10 +85,14 @@ def written(spark: SparkSession, case: Changes, rows: Sequence[Any]) -> list[str
 
 def _encoder(case: Changes, first: Any, second: Any) -> str:
     if isinstance(first, list):
-        return case.reader.change_encoder(case.fields, _literals(case, first), _literals(case, second), case.options)
+        return case.reader.change_encoder(
+            RowChange(case.fields, _literals(case, first), _literals(case, second)), case.options
+        )
     gone = first in {"-U", "-D"}
     row = _literals(case, second)
-    return case.reader.change_encoder(case.fields, row if gone else None, None if gone else row, case.options)
+    return case.reader.change_encoder(
+        RowChange(case.fields, row if gone else None, None if gone else row), case.options
+    )
 
 
 def _literals(case: Changes, row: list[Any]) -> list[str]:

@@ -15,7 +15,14 @@ from golden_changes import Changes, read
 from golden_rows import Golden, decode, encode, literal
 from pyspark.sql import SparkSession
 
-from headwater.formats.base import ChangelogFormat, FormatField, RegisteredFormat, SchemaLocation, all_formats
+from headwater.formats.base import (
+    ChangelogFormat,
+    FormatField,
+    RegisteredFormat,
+    RowChange,
+    SchemaLocation,
+    all_formats,
+)
 from headwater.options.parsing import parse_options
 from headwater.sql.parser import parse_type
 
@@ -69,7 +76,7 @@ class Registered:
         found = []
         for pair in pairs:
             rows = [row and [literal(v, f.type) for v, f in zip(row, self.fields, strict=True)] for row in pair]
-            sql = self.format.change_encoder(self.fields, rows[0], rows[1], self.options)
+            sql = self.format.change_encoder(RowChange(self.fields, rows[0], rows[1]), self.options)
             found.append(bytes(self.spark.sql(f"SELECT {sql} AS m").collect()[0].m))
         return found
 

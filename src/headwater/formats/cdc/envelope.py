@@ -18,6 +18,7 @@ from headwater.formats.base import (
     DecodeRequest,
     FormatField,
     FormatMetadata,
+    RowChange,
     change_name,
     row_of,
 )
@@ -42,7 +43,6 @@ __all__ = [
     "array_of_changes",
     "change",
     "kept_where_unchanged",
-    "struct_of",
 ]
 
 UPDATES = "encode.update-as-one-message"
@@ -176,15 +176,8 @@ class JsonChangelog(ChangelogFormat):
 
         return replace(finished(inner), reader=reader, over=over)
 
-    def change_encoder(
-        self,
-        fields: Sequence[FormatField],
-        before: Sequence[str] | None,
-        after: Sequence[str] | None,
-        options: Mapping[str, Any],
-    ) -> str:
-        rows = [None if columns is None else struct_of(fields, columns) for columns in (before, after)]
-        members = self.written(row_of(fields), rows[0], rows[1], options)
+    def change_encoder(self, change: RowChange, options: Mapping[str, Any]) -> str:
+        members = self.written(row_of(change.fields), *change.rows, options)
         return json_encoder([f for f, _ in members], [sql for _, sql in members], options)
 
 
@@ -209,7 +202,3 @@ def kept_where_unchanged(row: SqlType, old: str, new: str, named: str) -> str:
 
 def _first(error: str | None, problem: str) -> str:
     return problem if error is None else f"coalesce({error}, {problem})"
-
-
-def struct_of(fields: Sequence[FormatField], columns: Sequence[str]) -> str:
-    return f"named_struct({', '.join(f'{string_literal(f.name)}, {c}' for f, c in zip(fields, columns, strict=True))})"

@@ -12,11 +12,12 @@ from headwater.formats.base import (
     DecodeRequest,
     FormatField,
     FormatMetadata,
+    RowChange,
     change_name,
     row_of,
 )
 from headwater.formats.cdc.debezium import before_and_after, written_before_and_after
-from headwater.formats.cdc.envelope import UPDATES, UPDATES_OPTION, Envelope, struct_of
+from headwater.formats.cdc.envelope import UPDATES, UPDATES_OPTION, Envelope
 from headwater.formats.confluent.format import RegisteredAvro
 from headwater.formats.confluent.options import OPTIONS
 from headwater.options.base import Option
@@ -62,13 +63,6 @@ class DebeziumAvroFormat(RegisteredAvro, ChangelogFormat):
             changes=decoded.changes,
         )
 
-    def change_encoder(
-        self,
-        fields: Sequence[FormatField],
-        before: Sequence[str] | None,
-        after: Sequence[str] | None,
-        options: Mapping[str, Any],
-    ) -> str:
-        rows = [None if columns is None else struct_of(fields, columns) for columns in (before, after)]
-        members = written_before_and_after(row_of(fields), rows[0], rows[1], "op", ("c", "u", "d"))
-        return self.record_encoder(fields, [sql for _, sql in members], options)
+    def change_encoder(self, change: RowChange, options: Mapping[str, Any]) -> str:
+        members = written_before_and_after(row_of(change.fields), *change.rows, "op", ("c", "u", "d"))
+        return self.record_encoder(change.fields, [sql for _, sql in members], options)

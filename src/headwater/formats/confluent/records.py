@@ -9,11 +9,20 @@ from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation, localcontext
 from io import BytesIO
 from typing import Any
 
+from headwater.formats.avro.binary import (
+    read_bytes,
+    read_exactly,
+    read_items,
+    read_long,
+    write_bytes,
+    write_items,
+    write_long,
+)
 from headwater.formats.confluent.types import AvroType
 
 __all__ = ["decode_value", "encode_value"]
@@ -51,21 +60,21 @@ def _read(source: BytesIO, kind: AvroType) -> Any:
         case "record":
             return {field.name: _read(source, field.type) for field in kind.fields}
         case "array":
-            return _read_items(source, lambda: _read(source, kind.inner[0]))
+            return read_items(source, lambda: _read(source, kind.inner[0]))
         case "map":
-            return dict(_read_items(source, lambda: (_sized(source).decode(), _read(source, kind.inner[0]))))
+            return dict(read_items(source, lambda: (read_bytes(source).decode(), _read(source, kind.inner[0]))))
         case "enum":
             return kind.symbols[_index(source, len(kind.symbols))]
         case "int" | "long":
-            return _read_long(source)
+            return read_long(source)
         case "float" | "double":
             code = _FLOATS[kind.kind]
-            return struct.unpack(code, _exactly(source, struct.calcsize(code)))[0]
+            return struct.unpack(code, read_exactly(source, struct.calcsize(code)))[0]
         case "boolean":
-            return _exactly(source, 1) == b"\1"
+            return read_exactly(source, 1) == b"\1"
         case "string":
-            return _sized(source).decode()
-    return _from_bytes(kind, _exactly(source, kind.size) if kind.kind == "fixed" else _sized(source))
+            return read_bytes(source).decode()
+    return _from_bytes(kind, read_exactly(source, kind.size) if kind.kind == "fixed" else read_bytes(source))
 
 
 def _from_bytes(kind: AvroType, data: bytes) -> str:
@@ -76,42 +85,11 @@ def _from_bytes(kind: AvroType, data: bytes) -> str:
         return f"{Decimal(int.from_bytes(data, 'big', signed=True)).scaleb(-kind.scale):f}"
 
 
-def _read_items(source: BytesIO, read: Callable[[], Any]) -> list[Any]:
-    items: list[Any] = []
-    while (count := _read_long(source)) != 0:
-        if count < 0:  # a block may announce its size in bytes
-            _read_long(source)
-        items += [read() for _ in range(abs(count))]
-    return items
-
-
-def _read_long(source: BytesIO) -> int:
-    """A zigzag varint."""
-    value, shift = 0, 0
-    while True:
-        byte = _exactly(source, 1)[0]
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return (value >> 1) ^ -(value & 1)
-
-
 def _index(source: BytesIO, number: int) -> int:
-    found = _read_long(source)
+    found = read_long(source)
     if not 0 <= found < number:
         raise ValueError(f"there is no branch or symbol {found}")
     return found
-
-
-def _sized(source: BytesIO) -> bytes:
-    return _exactly(source, _read_long(source))
-
-
-def _exactly(source: BytesIO, length: int) -> bytes:
-    data = source.read(max(0, length))
-    if len(data) != length:
-        raise ValueError("it ends too early")
-    return data
 
 
 def _write(out: BytesIO, kind: AvroType, value: Any) -> None:
@@ -124,17 +102,17 @@ def _write(out: BytesIO, kind: AvroType, value: Any) -> None:
             _write_record(out, kind, value)
         case "array":
             _check(kind, value, fits=isinstance(value, list))
-            _write_items(out, value, lambda item: _write(out, kind.inner[0], item))
+            write_items(out, value, lambda item: _write(out, kind.inner[0], item))
         case "map":
             _check(kind, value, fits=isinstance(value, Mapping))
-            _write_items(out, list(value.items()), lambda item: _write_entry(out, kind, item))
+            write_items(out, list(value.items()), lambda item: _write_entry(out, kind, item))
         case "enum":
             _check(kind, value, fits=value in kind.symbols)
-            _write_long(out, kind.symbols.index(value))
+            write_long(out, kind.symbols.index(value))
         case "int" | "long":
             low = -(1 << (_BITS[kind.kind] - 1))
             _check(kind, value, fits=type(value) is int and low <= value < -low)
-            _write_long(out, value)
+            write_long(out, value)
         case "float" | "double":
             _check(kind, value, fits=isinstance(value, int | float) and not isinstance(value, bool))
             out.write(struct.pack(_FLOATS[kind.kind], value))
@@ -164,22 +142,14 @@ def _write_union(out: BytesIO, kind: AvroType, value: Any) -> None:
         except ValueError as problem:
             problems.append(str(problem))
             continue
-        _write_long(out, number)
+        write_long(out, number)
         out.write(data)
         return
     raise ValueError(problems[-1] if problems else f"There is no value of {kind}.")
 
 
-def _write_items(out: BytesIO, items: list[Any], write: Callable[[Any], None]) -> None:
-    if items:
-        _write_long(out, len(items))
-        for item in items:
-            write(item)
-    _write_long(out, 0)
-
-
 def _write_entry(out: BytesIO, kind: AvroType, entry: tuple[str, Any]) -> None:
-    _write_sized(out, entry[0].encode())
+    write_bytes(out, entry[0].encode())
     _write(out, kind.inner[0], entry[1])
 
 
@@ -187,10 +157,10 @@ def _write_bytes(out: BytesIO, kind: AvroType, value: Any) -> None:
     """Of strings, bytes and fixed values."""
     if kind.kind == "string":
         _check(kind, value, fits=isinstance(value, str))
-        return _write_sized(out, value.encode())
+        return write_bytes(out, value.encode())
     data = _decimal_bytes(kind, value) if kind.meaning == "decimal" else _base64(kind, value)
     if kind.kind == "bytes":
-        return _write_sized(out, data)
+        return write_bytes(out, data)
     _check(kind, value, fits=len(data) == kind.size)
     out.write(data)
     return None
@@ -213,19 +183,6 @@ def _decimal_bytes(kind: AvroType, value: Any) -> bytes:
 def _base64(kind: AvroType, value: Any) -> bytes:
     _check(kind, value, fits=isinstance(value, str))
     return base64.b64decode(value, validate=True)
-
-
-def _write_long(out: BytesIO, value: int) -> None:
-    rest = (value << 1) ^ (value >> 63)
-    while rest > 0x7F:
-        out.write(bytes([rest & 0x7F | 0x80]))
-        rest >>= 7
-    out.write(bytes([rest]))
-
-
-def _write_sized(out: BytesIO, data: bytes) -> None:
-    _write_long(out, len(data))
-    out.write(data)
 
 
 def _check(kind: AvroType, value: Any, *, fits: bool) -> None:

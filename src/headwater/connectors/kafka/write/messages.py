@@ -20,7 +20,7 @@ from headwater.connectors.kafka.table.layout import MessageLayout, MessageSide, 
 from headwater.connectors.kafka.table.options import names_its_topics
 from headwater.connectors.sink_rows import OLD, checked_not_null, with_old_rows
 from headwater.error_markers import RAISED
-from headwater.formats.base import ChangelogFormat
+from headwater.formats.base import ChangelogFormat, RowChange
 from headwater.sql.spark_text import field_of, quote_name, string_literal
 
 __all__ = ["RECORD", "ROW", "messages", "pairs_updates", "writes_timestamps"]
@@ -81,12 +81,12 @@ def _value(table: Table, layout: MessageLayout, given: Collection[str]) -> str:
 def _change(side: MessageSide, format_: ChangelogFormat, given: Collection[str]) -> str:
     """A message that says itself what has changed: an update is two of them, or one with OLD rows beside new ones."""
     row = [quote_name(c) for c in side.columns]
-    deleted = format_.change_encoder(side.fields, row, None, side.options)
-    added = format_.change_encoder(side.fields, None, row, side.options)
+    deleted = format_.change_encoder(RowChange(side.fields, row, None), side.options)
+    added = format_.change_encoder(RowChange(side.fields, None, row), side.options)
     if OLD not in given:
         return f"IF({RETRACTED}, {deleted}, {added})"
     old = [field_of(OLD, c) for c in side.columns]
-    updated = format_.change_encoder(side.fields, old, row, side.options)
+    updated = format_.change_encoder(RowChange(side.fields, old, row), side.options)
     return f"CASE WHEN {OLD} IS NOT NULL THEN {updated} WHEN {RETRACTED} THEN {deleted} ELSE {added} END"
 
 
