@@ -40,6 +40,8 @@ def merge_like(new: CreateTable, base: Table) -> CreateTable:
 def _rules(given: Mapping[str, str]) -> dict[str, str]:
     everything = given.get("ALL", "INCLUDING")
     rules = dict.fromkeys(_FEATURES, everything)
+    # Flink's default: LIKE without rules must let a table change its topic, which would otherwise be an option given
+    # twice.
     if "ALL" not in given:
         rules["OPTIONS"] = "OVERWRITING"
     rules.update({feature: rule for feature, rule in given.items() if feature != "ALL"})
@@ -85,6 +87,7 @@ def _hint(column: Column) -> str:
 def _options(new: CreateTable, base: Table, rule: str) -> dict[str, str]:
     if rule == "EXCLUDING":
         return dict(new.options)
+    # As they were written: translated options would be current ones, and mix with legacy ones of the new table.
     inherited = base.spelling.written
     both = sorted(new.options.keys() & inherited.keys())
     if rule == "INCLUDING" and both:

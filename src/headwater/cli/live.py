@@ -63,6 +63,7 @@ class LiveView:
             picture=self._picture,
             auto_refresh=refresh,
             refresh_per_second=5,
+            # Rows that `print` writes into a pipe or a file must stay there.
             redirect_stdout=sys.stdout.isatty(),
         )
         self._live.start()

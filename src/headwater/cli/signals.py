@@ -54,6 +54,7 @@ def _leave_at_once(code: int) -> None:
     if sys.stderr.isatty():
         sys.stderr.write(_SHOW_CURSOR)
         sys.stderr.flush()
+    # Not sys.exit: threads of jobs and of py4j would be waited for, and the second Ctrl-C means "now".
     os._exit(code)
 
 
@@ -63,6 +64,7 @@ def _without_echo() -> list[Any] | None:
         return None
     before: list[Any] = termios.tcgetattr(sys.stdin)
     after = list(before)
+    # Only the echo of control characters: what a person types must stay visible.
     after[_LOCAL_FLAGS] = after[_LOCAL_FLAGS] & ~termios.ECHOCTL
     termios.tcsetattr(sys.stdin, termios.TCSANOW, after)
     return before

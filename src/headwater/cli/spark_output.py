@@ -50,6 +50,7 @@ def keep_standard_error() -> None:
 def _standard_error_into(file: IO[bytes]) -> Iterator[None]:
     """For processes that are started meanwhile."""
     kept = os.dup(_STDERR)
+    # By descriptor: the JVM inherits number 2, whatever sys.stderr is in Python.
     os.dup2(file.fileno(), _STDERR)
     try:
         yield

@@ -85,6 +85,7 @@ def read(  # noqa: PLR0913 - every option of the command is one
         if follow:
             for message in _following(consumer, target.topic, wanted):
                 typer.echo(show(message, payloads))
+    # Ctrl-C is how --follow ends: no error, and no trace.
     except KeyboardInterrupt:
         pass
     finally:

@@ -37,6 +37,8 @@ def spelling_of(written: Mapping[str, str]) -> Spelling:
     numbered = folded(written)
     plain = numbered.options
     kind = _word(plain, TYPE)
+    # Without a valid type all legacy options are accepted here, so that the error is about the type and not about each
+    # of them.
     rows = of_type(kind) or tuple({old.key: old for name in reversed(TYPES) for old in of_type(name)}.values())
     declared = tuple(old.option for old in rows)
     problems = tuple(_mixed(plain)) or _relevant([*_problems(declared, plain, kind), *_rules(rows, plain)], plain)

@@ -48,6 +48,8 @@ class ScriptVariables(Mapping[str, str]):
             value = os.environ.get(name.removeprefix(_ENV).strip())
         else:
             value = _content(self.directory / Path(name.removeprefix(_FILE).strip()).expanduser())
+        # Whatever comes from the environment or a file may be a secret; a variable on the command line is visible there
+        # anyway.
         if value:
             remember_secret(value)
         return value

@@ -36,6 +36,7 @@ def _elsewhere() -> list[Found]:
 
 def stop_job(jobs: Sequence[Job], statement: s.StopJob) -> None:
     """Returns when it has ended. A job of the session goes before one of the same name elsewhere."""
+    # Its own first: a name is unique in a session, but another terminal may run a job of the same name.
     own = next((job for job in jobs if job.name == statement.name and job.running), None)
     if own is not None:
         own.stop()

@@ -31,6 +31,7 @@ def check_start(job: JobPlan, jobs: Sequence[JobPlan]) -> None:
         if genesis is not None:
             start = "continued"
             check_compatible(Fingerprint.from_json(genesis.facts), job.fingerprint, shown(location))
+    # A script may read what it writes itself; such topics need not be there before it has started.
     written = {topic for other in jobs for topic in other.plan.table.connector.topics(other.plan.table)}
     job.plan.table.connector.check_sink(job.plan.table)
     check_sources(job.plan, written, start)

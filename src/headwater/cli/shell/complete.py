@@ -61,6 +61,7 @@ def proposals(before: str, known: SqlCompleter) -> tuple[str, list[str]]:
         return typed, _starting(typed, _in_string(before[: len(before) - len(typed) - 1], known))
     found = _WORD.search(before)
     typed = found[0] if found is not None else ""
+    # Tokens, because a table may be named inside of a comment or a string, where nothing is to be completed.
     tokens = tokenize(before[: len(before) - len(typed)])
     if tokens and tokens[-1].word in _TABLE_WORDS:
         return typed, _starting(typed, known.catalog.names())

@@ -45,6 +45,7 @@ def read_items(source: BytesIO, read: Callable[[], Any]) -> list[Any]:
 
 
 def write_long(out: BytesIO, value: int) -> None:
+    # Zigzag: small negative numbers become small positive ones, and so few bytes.
     rest = (value << 1) ^ (value >> 63)
     while rest > 0x7F:
         out.write(bytes([rest & 0x7F | 0x80]))
