@@ -13,7 +13,7 @@ from headwater.errors import ValidationError
 
 if TYPE_CHECKING:
     from headwater.cli.kafka import Target
-    from headwater.connectors.kafka.table.layout import MessageSide
+    from headwater.connectors.kafka.table.layout import PayloadLayout
 
 __all__ = ["TOMBSTONE", "NamedFormats", "Payloads", "payloads_of"]
 
@@ -26,8 +26,8 @@ _RAW = {"TINYINT": "b", "SMALLINT": "h", "INT": "i", "BIGINT": "q", "FLOAT": "f"
 class Payloads:
     """How both sides of a topic's messages are shown and read."""
 
-    key: MessageSide | None = None
-    value: MessageSide | None = None
+    key: PayloadLayout | None = None
+    value: PayloadLayout | None = None
 
     def key_text(self, data: bytes | None) -> str:
         return "NULL" if data is None else _text(data, self.key)
@@ -64,8 +64,8 @@ def payloads_of(target: Target, named: NamedFormats | None = None) -> Payloads:
     return Payloads(layout.key, layout.value)
 
 
-def _named(topic: str, side: Literal["key", "value"], identifier: str, named: NamedFormats) -> MessageSide | None:
-    from headwater.connectors.kafka.table.layout import MessageSide
+def _named(topic: str, side: Literal["key", "value"], identifier: str, named: NamedFormats) -> PayloadLayout | None:
+    from headwater.connectors.kafka.table.layout import PayloadLayout
     from headwater.formats.base import RegisteredFormat, SchemaLocation, all_formats
     from headwater.options.closest import did_you_mean
     from headwater.options.parsing import parse_options
@@ -87,10 +87,10 @@ def _named(topic: str, side: Literal["key", "value"], identifier: str, named: Na
     problems = found.validate((), options)
     if problems:
         raise ValidationError("--registry is not valid.", detail=" ".join(problems))
-    return MessageSide(found, options, (), ())
+    return PayloadLayout(found, options, (), ())
 
 
-def _text(data: bytes, side: MessageSide | None) -> str:
+def _text(data: bytes, side: PayloadLayout | None) -> str:
     """What is not what the table says is shown as it is."""
     decode = _DECODERS.get(side.format.identifier) if side is not None else None
     if decode is not None and side is not None:
@@ -105,7 +105,7 @@ def _text(data: bytes, side: MessageSide | None) -> str:
     return text if not any(unicodedata.category(c) == "Cc" for c in text) else f"x'{data.hex()}'"
 
 
-def _bytes(text: str, side: MessageSide | None) -> bytes:
+def _bytes(text: str, side: PayloadLayout | None) -> bytes:
     encode = _ENCODERS.get(side.format.identifier) if side is not None else None
     if encode is None or side is None:
         return text.encode()
@@ -115,33 +115,33 @@ def _bytes(text: str, side: MessageSide | None) -> bytes:
         raise ValidationError(f"'{text}' is not a message of the table.", detail=str(error)) from None
 
 
-def _avro(data: bytes, side: MessageSide) -> str:
+def _avro(data: bytes, side: PayloadLayout) -> str:
     from headwater.testing.avro import decode_record
 
     return json.dumps(decode_record(side.fields, data), ensure_ascii=False, default=str)
 
 
-def _to_avro(text: str, side: MessageSide) -> bytes:
+def _to_avro(text: str, side: PayloadLayout) -> bytes:
     from headwater.testing.avro import encode_record
 
     return encode_record(side.fields, json.loads(text))
 
 
-def _registered(data: bytes, side: MessageSide) -> str:
+def _registered(data: bytes, side: PayloadLayout) -> str:
     from headwater.formats.confluent.format import RegisteredAvro
 
     assert isinstance(side.format, RegisteredAvro)
     return json.dumps(side.format.decoded(data, side.options), ensure_ascii=False)
 
 
-def _to_registered(text: str, side: MessageSide) -> bytes:
+def _to_registered(text: str, side: PayloadLayout) -> bytes:
     from headwater.formats.confluent.format import RegisteredAvro
 
     assert isinstance(side.format, RegisteredAvro)
     return side.format.encoded(side.fields, side.options, json.loads(text))
 
 
-def _raw(data: bytes, side: MessageSide) -> str:
+def _raw(data: bytes, side: PayloadLayout) -> str:
     """A number is in the byte order that the table says."""
     code = _RAW.get(side.fields[0].type.name)
     if code is None:
@@ -149,7 +149,7 @@ def _raw(data: bytes, side: MessageSide) -> str:
     return str(struct.unpack(f"{_order(side)}{code}", data)[0])
 
 
-def _to_raw(text: str, side: MessageSide) -> bytes:
+def _to_raw(text: str, side: PayloadLayout) -> bytes:
     kind = side.fields[0].type.name
     code = _RAW.get(kind)
     if code is None:
@@ -157,7 +157,7 @@ def _to_raw(text: str, side: MessageSide) -> bytes:
     return struct.pack(f"{_order(side)}{code}", float(text) if kind in ("FLOAT", "DOUBLE") else int(text))
 
 
-def _order(side: MessageSide) -> str:
+def _order(side: PayloadLayout) -> str:
     little = "little" in str(side.options.get("endianness", "big-endian"))
     return "<" if little else ">"
 

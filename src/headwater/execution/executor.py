@@ -22,7 +22,7 @@ from headwater.execution.lowering import Lowering
 from headwater.execution.prepared import Metrics, PreparedPlan, chunks, collect, count, spark_jobs
 from headwater.execution.route import Route
 from headwater.execution.watermarks import reported_watermarks
-from headwater.execution.worker import BATCH, Reports, ShowStage, TaskBatch, WriteStage, new_reports
+from headwater.execution.worker import BATCH, Reports, ShowTask, TaskBatch, WriteTask, new_reports
 from headwater.plan.nodes import Write
 from headwater.protocol.batches import BatchOutcome
 from headwater.protocol.records import Commit, Intent, StateFiles
@@ -126,9 +126,9 @@ class BatchExecutor:
         messages = self._sink.encode(lowering.rows())
         writer, renderer = self._sink.writer(), self._sink.renderer()
         if writer is not None:
-            return map_in_arrow(messages, WriteStage(writer, self._reports), "nothing BIGINT")
+            return map_in_arrow(messages, WriteTask(writer, self._reports), "nothing BIGINT")
         if renderer is not None:
-            return map_in_arrow(messages, ShowStage(renderer), "chunk BINARY")
+            return map_in_arrow(messages, ShowTask(renderer), "chunk BINARY")
         return messages
 
     def _run(self, ready: _Ready, batch: TaskBatch) -> tuple[Metrics, int | None]:

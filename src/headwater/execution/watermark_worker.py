@@ -15,7 +15,7 @@ from headwater.connectors.runtime import PLACE
 from headwater.connectors.workers import Batches
 from headwater.execution.worker import Reports, TaskBatch
 
-__all__ = ["ROW_WATERMARK", "ProcessingTimeStage", "WatermarkStage"]
+__all__ = ["ROW_WATERMARK", "ProcessingTimeTask", "WatermarkTask"]
 
 ROW_WATERMARK = "__row_watermark"
 """What the table's WATERMARK says for a row, as a time."""
@@ -23,7 +23,7 @@ _NONE = -(1 << 62)
 
 
 @dataclass(frozen=True)
-class WatermarkStage:
+class WatermarkTask:
     """Over the rows of a scan, with ROW_WATERMARK and PLACE as their last columns: in the place of these,
     OWN_WATERMARK. `prefix` and the value of PLACE are the name of a partition in positions."""
 
@@ -66,7 +66,7 @@ class WatermarkStage:
 
 
 @dataclass(frozen=True)
-class ProcessingTimeStage:
+class ProcessingTimeTask:
     """Sets a column to the time of the batch."""
 
     column: str

@@ -40,12 +40,12 @@ from headwater.state.partitions import partition_of
 __all__ = [
     "BATCH",
     "INPUT",
-    "OperatorStage",
-    "ReadStage",
+    "OperatorTask",
+    "ReadTask",
     "Reports",
-    "ShowStage",
+    "ShowTask",
     "TaskBatch",
-    "WriteStage",
+    "WriteTask",
     "bound_reader",
     "input_column",
     "new_reports",
@@ -125,7 +125,7 @@ def new_reports(context: Any) -> Accumulator[Reports]:
 
 
 @dataclass(frozen=True)
-class ReadStage:
+class ReadTask:
     """Over rows that hold task numbers: the messages or rows of each task's splits."""
 
     source: int
@@ -153,7 +153,7 @@ def _read(batches: Batches, reader: Reader, splits: Sequence[Sequence[Split]]) -
 
 
 @dataclass(frozen=True)
-class OperatorStage:
+class OperatorTask:
     """One stateful operator. Spark has shuffled rows by key, so a task holds whole state partitions (a function of the
     key alone: a key meets its own state in every batch and after every restart); one as a rule, all of them where a
     single task reads and Spark sees no need to shuffle. For each it opens exactly the files that the last commit names,
@@ -268,7 +268,7 @@ def _rows_of_input(rows: pa.Table, index: int) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class WriteStage:
+class WriteTask:
     """The end of a plan: the messages of one task go to the sink; nothing but a report comes out."""
 
     writer: Writer
@@ -288,7 +288,7 @@ class WriteStage:
 
 
 @dataclass(frozen=True)
-class ShowStage:
+class ShowTask:
     """The end of a plan whose rows are shown by the driver: chunks of them, as rows of one column."""
 
     renderer: Renderer

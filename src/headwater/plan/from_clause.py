@@ -16,7 +16,7 @@ from sqlglot import exp
 from headwater.errors import SqlError
 from headwater.plan import nodes as n
 from headwater.plan.coerce import wider
-from headwater.plan.join_conditions import Joining, JoinSettings
+from headwater.plan.join_conditions import JoinBuilder, JoinSettings
 from headwater.plan.predicates import conjuncts, has_query, is_true
 from headwater.plan.relation import Relation, with_expressions
 from headwater.plan.unnest import unnested
@@ -106,7 +106,7 @@ class FromClause:
             own, other = left.scope.resolve(name.name, None, self._locate(name)), right.scope.resolve(name.name)
             conditions.append(exp.EQ(this=bound_column(own, name), expression=bound_column(other, name)))
             pairs.append((own, other))
-        joined = Joining(left, right, kind, self._settings).on(conditions, join)
+        joined = JoinBuilder(left, right, kind, self._settings).on(conditions, join)
         for own, other in pairs:
             # USING shows one column: that of the side whose rows are all there. Of a FULL JOIN either may be NULL.
             hidden = own if kind == "right" else other
@@ -136,7 +136,7 @@ class FromClause:
             conditions.append(exp.EQ(this=bound_column(own, name), expression=bound_column(other, name)))
         time = bind(version.expression, left.scope, self._locate)
         kind: n.JoinKind = "left" if side else "inner"
-        joined = Joining(left, right, kind, self._settings).as_of(conditions, time, join)
+        joined = JoinBuilder(left, right, kind, self._settings).as_of(conditions, time, join)
         self._factors, self._conditions = [joined], []
         return [tree for tree in where if tree not in pushed]
 
@@ -175,7 +175,7 @@ class FromClause:
             factor = others.pop(index)
             known = {c.column for c in (*current.scope.columns, *factor.scope.columns)}
             mine = [tree for tree in waiting if self._refs(tree) <= known]
-            current = Joining(current, factor, "inner", self._settings).on(mine, self._at)
+            current = JoinBuilder(current, factor, "inner", self._settings).on(mine, self._at)
             waiting = _without(waiting, mine)
         for tree in waiting:
             current = current.where(tree, self._locate)

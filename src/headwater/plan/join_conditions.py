@@ -22,7 +22,7 @@ from headwater.sql.functions.spark_sql import Refused
 from headwater.sql.typed import Expr
 from headwater.sql.types import BOOLEAN
 
-__all__ = ["JoinSettings", "Joining"]
+__all__ = ["JoinBuilder", "JoinSettings"]
 
 _FILTERED = {"left": ("inner", "right", "semi"), "right": ("inner", "left", "semi", "anti", "mark")}
 """By which kinds of join the rows of a side that fail a condition are not shown at all."""
@@ -42,7 +42,7 @@ class JoinSettings:
         return f"__j{next(self.numbers)}"
 
 
-class Joining:
+class JoinBuilder:
     """One join. The names of both sides' columns differ, and conditions are bound to them (`expressions.bind`)."""
 
     def __init__(self, left: Relation, right: Relation, kind: n.JoinKind, settings: JoinSettings) -> None:

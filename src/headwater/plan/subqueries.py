@@ -22,7 +22,7 @@ from headwater.errors import SqlError
 from headwater.plan import nodes as n
 from headwater.plan.from_clause import resolves
 from headwater.plan.grouping import needs_grouping
-from headwater.plan.join_conditions import Joining
+from headwater.plan.join_conditions import JoinBuilder
 from headwater.plan.predicates import COMPARISONS, conjuncts, has_query, unwrapped
 from headwater.plan.query_trees import (
     SHAPES,
@@ -281,8 +281,8 @@ class Subqueries:
     def _join(self, inner: Relation, kind: n.JoinKind, conditions: Sequence[exp.Expr], at: exp.Expr) -> None:
         self.relation = self._joining(inner, kind).on(conditions, at)
 
-    def _joining(self, inner: Relation, kind: n.JoinKind) -> Joining:
-        return Joining(self.relation, inner, kind, self._builder.join_settings)
+    def _joining(self, inner: Relation, kind: n.JoinKind) -> JoinBuilder:
+        return JoinBuilder(self.relation, inner, kind, self._builder.join_settings)
 
     def _error(self, at: exp.Expr, fact: str, hint: str = "") -> SqlError:
         return SqlError(fact, position=self._locate(at), hint=hint)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headwater.catalog.tables import Table
-from headwater.connectors.kafka.table.layout import MessageSide, message_layout
+from headwater.connectors.kafka.table.layout import PayloadLayout, message_layout
 from headwater.formats.base import FormatField
 from headwater.testing.avro import decode_record, encode_record
 from headwater.testing.case import Avro, Message, Payload
@@ -58,5 +58,5 @@ def codec_of(topic: str, tables: Iterable[Table]) -> Codec:
     return Codec(topic, next(filter(None, keys), None), next(filter(None, values), None))
 
 
-def _avro_fields(side: MessageSide | None) -> tuple[FormatField, ...] | None:
+def _avro_fields(side: PayloadLayout | None) -> tuple[FormatField, ...] | None:
     return tuple(side.fields) if side is not None and side.format.identifier == "avro" else None

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from catalog_scripts import KAFKA, UPSERT, create
 
-from headwater.connectors.kafka.table.layout import MessageLayout, MessageSide, message_layout
+from headwater.connectors.kafka.table.layout import MessageLayout, PayloadLayout, message_layout
 
 ORDERS = "region STRING, id BIGINT, total DECIMAL(10, 2), PRIMARY KEY (id, region) NOT ENFORCED"
 
 
-def _names(side: MessageSide | None) -> list[tuple[str, str]]:
+def _names(side: PayloadLayout | None) -> list[tuple[str, str]]:
     return [] if side is None else [(c, f.name) for c, f in zip(side.columns, side.fields, strict=True)]
 
 

@@ -11,7 +11,7 @@ import pytest
 from headwater.changelog.operator import FINAL, OWN_WATERMARK
 from headwater.connectors.runtime import PLACE
 from headwater.execution import watermark_worker
-from headwater.execution.watermark_worker import ROW_WATERMARK, WatermarkStage
+from headwater.execution.watermark_worker import ROW_WATERMARK, WatermarkTask
 from headwater.execution.watermarks import END, WatermarkedSource, Watermarks, reported_watermarks, time_of
 from headwater.execution.worker import TaskBatch
 from headwater.protocol.records import Commit
@@ -109,13 +109,13 @@ def test_rows_have_the_watermark_of_their_partition_however_batches_are_cut(monk
             current = TaskBatch(number, f"a{number}", "", [], watermarks=watermarks)
             monkeypatch.setattr(watermark_worker.TaskBatch, "current", lambda current=current: current)
             reports = Reported()
-            found += run(WatermarkStage(0, "t:", reports), batch, rng)  # type: ignore[arg-type]
+            found += run(WatermarkTask(0, "t:", reports), batch, rng)  # type: ignore[arg-type]
             watermarks = reported_watermarks(watermarks, 1, reports, f"a{number}")
         assert found == expected
         assert (watermarks[0] if watermarks else {}) == {f"t:{k}": v for k, v in greatest.items()}
 
 
-def run(stage: WatermarkStage, history: list[tuple[int, int | None]], rng: random.Random) -> list[int | None]:
+def run(stage: WatermarkTask, history: list[tuple[int, int | None]], rng: random.Random) -> list[int | None]:
     places, values = zip(*history, strict=True)
     rows = pa.record_batch(
         [

@@ -28,7 +28,7 @@ from headwater.connectors.spark_types import type_sql
 from headwater.connectors.workers import map_in_arrow
 from headwater.execution.inputs import Inputs, Splits
 from headwater.execution.python_functions import register_functions
-from headwater.execution.worker import INPUT, OperatorStage, ReadStage, Reports, input_column
+from headwater.execution.worker import INPUT, OperatorTask, ReadTask, Reports, input_column
 from headwater.plan import nodes as n
 from headwater.plan.common_subplans import keeps_state
 from headwater.plan.fingerprint import operator_name
@@ -138,7 +138,7 @@ class Lowering:
             # One row per task, in as many partitions: a source that hands nothing but task numbers to the workers,
             # which read what the batch's properties say.
             numbers = self.spark.range(0, tasks, 1, tasks)
-            return plan.decode(map_in_arrow(numbers, ReadStage(place, plan.reader), plan.schema))
+            return plan.decode(map_in_arrow(numbers, ReadTask(place, plan.reader), plan.schema))
         assert plan.messages is not None
         # The JVM's Kafka source has its offsets in the plan: such a plan cannot be prepared once for all batches.
         self.needs_splits = True
@@ -172,8 +172,8 @@ class Lowering:
             operator = Expiring(operator, self.root.ttl * 1000)
         self.state_tables[name] = operator.tables
         sources, tasks = self._sources_of_time(node), _tasks_of_frame(frame) if operator.timed else 0
-        stage = OperatorStage(name, operator, self.partitions, self.location, self.reports, sources, tasks)
-        return map_in_arrow(frame, stage, schema)
+        task = OperatorTask(name, operator, self.partitions, self.location, self.reports, sources, tasks)
+        return map_in_arrow(frame, task, schema)
 
     @property
     def observed(self) -> bool:

@@ -10,7 +10,7 @@ from headwater.changelog.operator import ORIGIN, OWN_WATERMARK
 from headwater.connectors.runtime import PLACE
 from headwater.connectors.workers import map_in_arrow
 from headwater.execution.lowering.base import HIDDEN, Lowering, lowers
-from headwater.execution.watermark_worker import ROW_WATERMARK, ProcessingTimeStage, WatermarkStage
+from headwater.execution.watermark_worker import ROW_WATERMARK, ProcessingTimeTask, WatermarkTask
 from headwater.plan import nodes as n
 from headwater.sql.spark_text import quote_name
 
@@ -30,14 +30,14 @@ def _watermark(lowering: Lowering, node: n.Watermark) -> DataFrame:
     items = [f"concat('{place}:', {ORIGIN}) AS {ORIGIN}" if c == ORIGIN else quote_name(c) for c in kept]
     frame = frame.selectExpr(*items, row, PLACE)
     schema = StructType([frame.schema[name] for name in kept]).add(OWN_WATERMARK, TimestampNTZType())
-    stage = WatermarkStage(place, lowering.place_prefixes[place], lowering.reports)
-    return map_in_arrow(frame, stage, schema)
+    task = WatermarkTask(place, lowering.place_prefixes[place], lowering.reports)
+    return map_in_arrow(frame, task, schema)
 
 
 @lowers(n.ProcessingTime)
 def _processing_time(lowering: Lowering, node: n.ProcessingTime) -> DataFrame:
     frame = lowering.lower(node.input)
-    return map_in_arrow(frame, ProcessingTimeStage(node.column), frame.schema)
+    return map_in_arrow(frame, ProcessingTimeTask(node.column), frame.schema)
 
 
 @lowers(n.WindowTable)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from headwater.catalog.tables import Table
-from headwater.connectors.kafka.table.layout import MessageLayout, MessageSide, message_layout
+from headwater.connectors.kafka.table.layout import MessageLayout, PayloadLayout, message_layout
 from headwater.connectors.kafka.table.metadata import KAFKA_METADATA
 from headwater.formats.base import ChangelogFormat, ColumnReader, Decoder, DecodeRequest
 from headwater.sql.statements import PhysicalColumn
@@ -47,7 +47,7 @@ def wanted_payloads(table: Table, columns: Sequence[str]) -> list[WantedPayload]
     return [WantedPayload(table, layout, side, columns) for side in both if _used(table, layout, side, columns)]
 
 
-def _used(table: Table, layout: MessageLayout, side: MessageSide, columns: Sequence[str]) -> bool:
+def _used(table: Table, layout: MessageLayout, side: PayloadLayout, columns: Sequence[str]) -> bool:
     upserts = table.connector.reads_upserts
     # A column that key and value both have is read from the value; of an upsert table only the key of a tombstone is
     # left to read it from.
@@ -62,7 +62,7 @@ class WantedPayload:
 
     table: Table
     layout: MessageLayout
-    side: MessageSide
+    side: PayloadLayout
     columns: Sequence[str]
 
     @property

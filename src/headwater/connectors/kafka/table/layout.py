@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LayoutProblem",
     "MessageLayout",
-    "MessageSide",
+    "PayloadLayout",
     "format_prefix",
     "key_side",
     "message_layout",
@@ -37,7 +37,7 @@ _SideName = Literal["key", "value"]
 
 
 @dataclass(frozen=True)
-class MessageSide:
+class PayloadLayout:
     """The key or the value of a message. `columns` are the table's names and `fields`, one for each, the message's."""
 
     format: Format
@@ -54,8 +54,8 @@ class MessageLayout:
     """`upserts`: a message is the newest row of its key and a null value is the key's deletion. That holds for reading
     `upsert-kafka`, and for writing any table that has a key to upsert by."""
 
-    key: MessageSide | None
-    value: MessageSide
+    key: PayloadLayout | None
+    value: PayloadLayout
     upserts: bool
 
 
@@ -72,13 +72,13 @@ def message_layout(table: Table) -> MessageLayout:
     return MessageLayout(key_side(table), value_side(table), bool(table.primary_key))
 
 
-def registered_sides(table: Table) -> list[tuple[str, RegisteredFormat, MessageSide]]:
+def registered_sides(table: Table) -> list[tuple[str, RegisteredFormat, PayloadLayout]]:
     """The sides whose schemas are in a registry: 'key' or 'value', and the format once more as what it is."""
     sides = {"key": key_side(table), "value": value_side(table)}
     return [(n, s.format, s) for n, s in sides.items() if s is not None and isinstance(s.format, RegisteredFormat)]
 
 
-def key_side(table: Table) -> MessageSide | None:
+def key_side(table: Table) -> PayloadLayout | None:
     option = "key.format" if table.options.is_given("key.format") else _value_format_option(table)
     columns = _key_columns(table)
     if not columns or (option != "key.format" and not _format(table, option).insert_only):
@@ -90,7 +90,7 @@ def key_side(table: Table) -> MessageSide | None:
     return _side(table, option, "key", columns, prefix)
 
 
-def value_side(table: Table) -> MessageSide:
+def value_side(table: Table) -> PayloadLayout:
     physical = tuple(column.name for column in table.physical_columns)
     include = table.options.string("value.fields-include")
     if include == "ALL" and table.options.string("key.fields-prefix"):
@@ -158,7 +158,7 @@ def _key_problems(table: Table, columns: Sequence[str], prefix: str) -> list[Pro
     return problems
 
 
-def _side(table: Table, option: str, side: _SideName, columns: tuple[str, ...], prefix: str) -> MessageSide:
+def _side(table: Table, option: str, side: _SideName, columns: tuple[str, ...], prefix: str) -> PayloadLayout:
     chosen = _format(table, option)
     types = {column.name: column.type for column in table.physical_columns}
     fields = tuple(FormatField(name.removeprefix(prefix), types[name]) for name in columns)
@@ -172,7 +172,7 @@ def _side(table: Table, option: str, side: _SideName, columns: tuple[str, ...], 
         problems += _changelog_format(table, option, chosen)
     if problems:
         raise LayoutProblem(problems)
-    return MessageSide(chosen, options, columns, fields)
+    return PayloadLayout(chosen, options, columns, fields)
 
 
 def _options(table: Table, option: str, side: _SideName, chosen: Format) -> dict[str, Any]:

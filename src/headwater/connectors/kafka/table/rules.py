@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from headwater.catalog.connector import Emits
 from headwater.connectors.kafka.clients.settings import untranslatable
-from headwater.connectors.kafka.table.layout import LayoutProblem, MessageSide, key_side, registered_sides, value_side
+from headwater.connectors.kafka.table.layout import LayoutProblem, PayloadLayout, key_side, registered_sides, value_side
 from headwater.connectors.kafka.table.options import PARTITIONERS, PROPERTIES, names_its_topics
 from headwater.formats.base import ChangelogFormat
 from headwater.options.problems import Problem
@@ -203,7 +203,7 @@ def _changelog(table: Table) -> Iterator[Problem]:
         )
 
 
-def _changelog_format(table: Table, side: MessageSide) -> Iterator[Problem]:
+def _changelog_format(table: Table, side: PayloadLayout) -> Iterator[Problem]:
     """A format that writes changes has its own way to do it."""
     assert isinstance(side.format, ChangelogFormat)
     name = side.format.identifier

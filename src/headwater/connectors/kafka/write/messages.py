@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 
 from headwater.catalog.tables import Table
 from headwater.changelog.kinds import INSERT, KIND, RETRACTED, SHORT_NAMES
-from headwater.connectors.kafka.table.layout import MessageLayout, MessageSide, message_layout
+from headwater.connectors.kafka.table.layout import MessageLayout, PayloadLayout, message_layout
 from headwater.connectors.kafka.table.options import names_its_topics
 from headwater.connectors.sink_rows import OLD, checked_not_null, with_old_rows
 from headwater.error_markers import RAISED
@@ -78,7 +78,7 @@ def _value(table: Table, layout: MessageLayout, given: Collection[str]) -> str:
     return f"IF({RETRACTED}, NULL, {value})" if changing and not retracted_as_rows else value
 
 
-def _change(side: MessageSide, format_: ChangelogFormat, given: Collection[str]) -> str:
+def _change(side: PayloadLayout, format_: ChangelogFormat, given: Collection[str]) -> str:
     """A message that says itself what has changed: an update is two of them, or one with OLD rows beside new ones."""
     row = [quote_name(c) for c in side.columns]
     deleted = format_.change_encoder(RowChange(side.fields, row, None), side.options)
@@ -145,6 +145,6 @@ def _written(table: Table) -> Mapping[str, str]:
     return {c.key: c.name for c in table.metadata_columns if not c.virtual}
 
 
-def _encoded(side: MessageSide) -> str:
+def _encoded(side: PayloadLayout) -> str:
     columns: Sequence[str] = [quote_name(c) for c in side.columns]
     return side.format.encoder(side.fields, columns, side.options)
