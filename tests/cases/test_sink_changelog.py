@@ -1,4 +1,4 @@
-"""'sink.changelog' and 'sink.ignore-retractions'. How many changes there are, and which of them are taken back, depends
+"""'sink.changelog' and 'sink.ignore-retractions'. How many changes there are, and which of them are retracted, depends
 on how the input is cut, so this is played as written only."""
 
 from __future__ import annotations

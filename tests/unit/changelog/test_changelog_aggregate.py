@@ -1,4 +1,4 @@
-"""GROUP BY that can take rows back, against a recount."""
+"""GROUP BY over a changelog with retractions, against a recount."""
 
 from __future__ import annotations
 
