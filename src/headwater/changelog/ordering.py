@@ -46,10 +46,23 @@ def order_rows(rows: pa.Table, groups: Ints, by: Sequence[SortKey], last: Sequen
     keys = [key for sort in by for key in sort_keys(flat(rows, sort.column), sort)]
     order, peers = _sorted([groups, *keys])
     starts = ~_same([groups[order]])
-    if not peers.all():  # only ties need a look at all columns
-        more = [key for name in rows.column_names for key in _all_keys(flat(rows, name))]
-        order, _ = _sorted([groups, *keys, *more, *last])
+    if not peers.all():
+        _order_peers(rows, order, peers, last)
     return Ordered(order, starts, peers)
+
+
+def _order_peers(rows: pa.Table, order: Ints, peers: Bools, last: Sequence[Ints]) -> None:
+    """Put rows with equal sort keys into the order of all columns, in place. The other rows are not looked at: keys of
+    all columns, strings above all, cost more than the sort keys, and ties are few."""
+    tied = ~peers
+    tied[:-1] |= tied[1:]
+    at = np.flatnonzero(tied)
+    members = order[at]
+    some = rows.take(pa.array(members)).combine_chunks()
+    more = [key for name in some.column_names for key in _all_keys(flat(some, name))]
+    sets: Ints = np.cumsum(peers, dtype=np.int64)[at]
+    within, _ = _sorted([sets, *more, *(numbers[members] for numbers in last)])
+    order[at] = members[within]
 
 
 def _sorted(keys: Sequence[Ints]) -> tuple[Ints, Bools]:
