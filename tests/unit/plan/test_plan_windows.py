@@ -98,6 +98,19 @@ def test_the_watermark_of_a_row_can_be_asked_for() -> None:
     assert scan_of(plan(late)).placed
 
 
+@pytest.mark.parametrize(
+    ("function", "condition", "expected"),
+    [
+        (TUMBLE, "window_end > TIMESTAMP '2024-01-01 00:00:00'", "WindowAggregate Filter WindowTable"),
+        (SESSION, "who > 'a'", "WindowAggregate Filter WindowTable"),
+        (SESSION, "window_end > window_start + INTERVAL '1' HOUR", "Filter WindowAggregate WindowTable"),
+    ],
+)
+def test_a_filter_on_the_bounds_of_sessions_stays_above_them(function: str, condition: str, expected: str) -> None:
+    query = f"SELECT who, COUNT(*) FROM TABLE({function}) GROUP BY who, window_start, window_end HAVING {condition}"
+    assert expected in shape(query)
+
+
 def test_processing_time() -> None:
     pt = "TUMBLE(TABLE clicks, DESCRIPTOR(pt), INTERVAL '90' SECOND)"
     root = plan(f"SELECT who, COUNT(*) FROM {pt} GROUP BY who, window_start, window_end")

@@ -56,6 +56,11 @@ class WindowAggregate(Aggregate):
     def keys(self) -> tuple[Key, ...]:
         return tuple((*self.by, *bounds) for bounds in self.over.bounds)
 
+    def filtered_below(self, names: frozenset[str]) -> tuple[Mapping[str, str] | None, ...]:
+        """The bounds of a session are known when it has ended: below, each row has bounds of its own."""
+        known = self.over.session is None or names <= set(self.by)
+        return super().filtered_below(names) if known else ()
+
     def net(self, key: Key) -> Node | None:
         same = any(set(own) == set(key) for own in self.keys)
         return replace(self, before=False) if same and self.mode is not Mode.APPEND else None
