@@ -150,6 +150,14 @@ def test_help_has_an_example(invoke: Invoke, arguments: tuple[str, ...]) -> None
     assert "Example" in said.out or not arguments
 
 
+@pytest.mark.parametrize("group", [(), ("broker",), ("topic",), ("checkpoint",)])
+def test_the_list_of_commands_fits_a_terminal(invoke: Invoke, group: tuple[str, ...]) -> None:
+    """80 columns wide: a summary that does not fit is cut off."""
+    _, _, commands = invoke(*group, "--help").out.partition("Commands:")
+    assert commands
+    assert "..." not in commands
+
+
 def test_a_misspelt_case_is_no_passed_test(invoke: Invoke, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert invoke("test", "nothing.case").code == 1

@@ -25,7 +25,7 @@ def show(
         bool, typer.Option("--json", help="Everything, for programs: one line of JSON per job.")
     ] = False,
 ) -> None:
-    """Show batches, positions, watermarks, operators and the size of their state.
+    """Show batches, positions, watermarks, operators and state sizes.
 
     \b
     Examples:
@@ -47,7 +47,9 @@ def show(
 
 @app.command()
 def verify(location: Location) -> None:
-    """Check every file that the kept commits name: it is there, whole, and what was written. Exit code 1 if not.
+    """Check that every file of the kept commits is there and whole.
+
+    It must also be what was written. Exit code 1 if not.
 
     \b
     Example:
@@ -74,7 +76,7 @@ def copy(
     location: Location,
     target: Annotated[str, typer.Argument(metavar="TARGET", help="A directory that does not exist yet, or a URI.")],
 ) -> None:
-    """Copy checkpoints, as of one batch each; their jobs may be running.
+    """Copy checkpoints, as of one batch each, also of running jobs.
 
     Only one of original and copy may be continued: with exactly-once, the one that is behind is refused.
 
@@ -101,7 +103,7 @@ def rescale(
     location: Location,
     partitions: Annotated[int, typer.Option("--partitions", min=1, metavar="N", help="State partitions from now on.")],
 ) -> None:
-    """Rewrite the state of stopped jobs for another number of state partitions.
+    """Rewrite the state of stopped jobs for more or fewer partitions.
 
     A job uses at most as many cores for its state as there are partitions. The old state stays until the new one is
     complete; a job that is running is refused.

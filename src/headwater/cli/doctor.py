@@ -31,8 +31,10 @@ class Finding:
 
 
 def doctor(broker: BrokerOption = None) -> None:
-    """Check Python, packages, Java, jars, disk and broker, and say what to fix. Ends with exit code 1 if something is
-    wrong."""
+    """Check this machine and say what to fix.
+
+    Looks at Python, packages, Java, jars, disk and broker. Ends with exit code 1 if something is wrong.
+    """
     findings = []
     for finding in _findings(broker):
         findings.append(finding)
@@ -122,8 +124,13 @@ def _broker(address: str | None) -> Finding:
         fix = "headwater broker start, or name yours with --broker HOST:PORT or in headwater.toml."
         return Finding("broker", "note", "none is named, and the embedded one is not running", fix)
     servers = target.connection[SERVERS]
-    topics = "{} answers, with {} topics"
-    return _of("broker", lambda: topics.format(servers, len(admin_of(target, 5).list_topics(timeout=5).topics)))
+
+    def answer() -> str:
+        names = admin_of(target, 5).list_topics(timeout=5).topics
+        number = sum(not name.startswith("__") for name in names)  # without Kafka's own
+        return f"{servers} answers, with {number} topic{'' if number == 1 else 's'}"
+
+    return _of("broker", answer)
 
 
 def _of(about: str, look: Callable[[], str]) -> Finding:

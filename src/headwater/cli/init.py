@@ -34,7 +34,10 @@ _NEXT = """
 def init(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The folder; it must not have any of the files yet.")],
 ) -> None:
-    """Make a project folder: tables, a script, a test of it, headwater.toml and .gitignore."""
+    """Make a project folder: tables, a script and a test of it.
+
+    With headwater.toml and .gitignore.
+    """
     folder = Path(name)
     there = [file for file in _FILES if (folder / file).exists()]
     if there:

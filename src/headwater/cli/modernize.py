@@ -24,7 +24,7 @@ def modernize(
     diff: Annotated[bool, typer.Option("--diff", help="Print what changes instead of the whole script.")] = False,
     var: Variables = None,
 ) -> None:
-    """Rewrite scripts with 'connector.type' tables to current options.
+    """Rewrite 'connector.type' tables to current options.
 
     Only options change; comments and layout stay. The plans before and after are compared, and must be equal.
 

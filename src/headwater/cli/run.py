@@ -52,12 +52,13 @@ def run(  # noqa: PLR0913 - every option of the command is one
     log_file: Annotated[str, typer.Option(metavar="FILE", help="Append what is logged to this file, too.")] = "",
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every batch.")] = False,
 ) -> None:
-    """Run scripts: every INSERT becomes a job, the rows of a SELECT are shown before the next statement.
+    """Run scripts: an INSERT becomes a job, a SELECT shows its rows.
 
-    Ends with exit code 0 when all inputs are bounded and drained, or after Ctrl-C (a clean stop; a second one ends at
-    once, with 130), and with 1 when a job fails. Other terminals see and stop the jobs with `headwater jobs`,
-    `headwater status` and `headwater stop`. Rows of SELECT and of the 'print' connector and answers to
-    SHOW, DESCRIBE and EXPLAIN go to standard output, everything else to standard error.
+    The rows of a SELECT are shown before the next statement. Ends with exit code 0 when all inputs are bounded and
+    drained, or after Ctrl-C (a clean stop; a second one ends at once, with 130), and with 1 when a job fails. Other
+    terminals see and stop the jobs with `headwater jobs`, `headwater status` and `headwater stop`. Rows of SELECT and
+    of the 'print' connector and answers to SHOW, DESCRIBE and EXPLAIN go to standard output, everything else to
+    standard error.
 
     \b
     Examples:

@@ -20,7 +20,7 @@ __all__ = ["sql"]
 
 def sql(  # noqa: PLR0913 - every option of the command is one
     scripts: Annotated[
-        list[str] | None, typer.Argument(metavar="[SCRIPT]…", help="Scripts to run first: definitions of tables.")
+        list[str] | None, typer.Argument(metavar="SCRIPT", help="Scripts to run first: definitions of tables.")
     ] = None,
     execute: Annotated[
         list[str] | None, typer.Option("--execute", "-e", metavar="SQL", help="Run this and end; may be repeated.")
@@ -35,7 +35,9 @@ def sql(  # noqa: PLR0913 - every option of the command is one
     env: Environment = "",
     form: FormatOption = RowFormat.table,
 ) -> None:
-    """An interactive shell: SELECT shows rows, INSERT starts a job in the background. `\\?` in it lists its commands.
+    """An interactive shell: SELECT shows rows, INSERT starts a job.
+
+    Jobs run in the background. `\\?` lists the commands of the shell.
 
     With -e or -f, or if standard input is not a terminal, it runs these statements as `headwater run` would.
 

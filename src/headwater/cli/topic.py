@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Create, list, describe and delete topics; read and write their messages.", no_args_is_help=True)
+app = typer.Typer(help="Create, list, describe, delete, read and write topics.", no_args_is_help=True)
 app.command("read")(read)
 app.command("write")(write)
 
@@ -84,7 +84,7 @@ def describe(
     ddl: DdlOption = None,
     var: Variables = None,
 ) -> None:
-    """Show the partitions of a topic with their offsets, and its settings."""
+    """Show the partitions, offsets and settings of a topic."""
     from headwater.cli.style import aligned, count
 
     target = target_of(name, broker, ddl, var)

@@ -61,11 +61,11 @@ def read(  # noqa: PLR0913 - every option of the command is one
     ddl: DdlOption = None,
     var: Variables = None,
 ) -> None:
-    """Show messages: partition, offset, time, key and value; a null value is shown as <tombstone>.
+    """Show messages: partition, offset, time, key and value.
 
-    Text is shown as it is, other bytes as x'…'. With --ddl, NAME is a table, and keys and values are shown as its
-    formats say ('avro', numbers of 'raw'). Messages with the id of a registered schema are shown as JSON, if a table or
-    --registry says where the registry is.
+    A null value is shown as <tombstone>. Text is shown as it is, other bytes as x'…'. With --ddl, NAME is a table, and
+    keys and values are shown as its formats say ('avro', numbers of 'raw'). Messages with the id of a registered schema
+    are shown as JSON, if a table or --registry says where the registry is.
 
     \b
     Examples:
@@ -95,7 +95,7 @@ def read(  # noqa: PLR0913 - every option of the command is one
 def write(  # noqa: PLR0913 - every option of the command is one
     name: Annotated[str, typer.Argument(metavar="NAME", help="A topic; with --ddl, a table.")],
     values: Annotated[
-        list[str] | None, typer.Argument(metavar="[VALUE]…", help="Messages. [default: lines of standard input]")
+        list[str] | None, typer.Argument(metavar="VALUE", help="Messages. [default: lines of standard input]")
     ] = None,
     key: Annotated[str | None, typer.Option("--key", "-k", help="Key of all of them.")] = None,
     separator: Annotated[

@@ -70,6 +70,8 @@ def _stop(shell: Shell, name: str) -> None:
 
 
 def _timing(shell: Shell, argument: str) -> None:
+    if argument.lower() not in ("", "on", "off"):
+        raise ValidationError(f"'{argument}' is neither on nor off.")
     shell.timing = argument.lower() == "on" if argument else not shell.timing
     typer.echo(f"Timing is {'on' if shell.timing else 'off'}.")
 
