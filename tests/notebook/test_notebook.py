@@ -40,7 +40,7 @@ CELLS = (
     SETUP,
     BOUNDED,
     UNBOUNDED,
-    STOP.format(wait=WAIT.format(condition="counted.snapshot()[0][0:1] < [(40,)]"), joined=JOINED),
+    STOP.format(wait=WAIT.format(condition="counted.rows() < [(40,)]"), joined=JOINED),
     FAILING,
     JOINED,
     "session.close()",

@@ -29,7 +29,7 @@ from headwater.cli import (
     topic,
     version,
 )
-from headwater.cli.style import error_message
+from headwater.cli.style import error_message, fitted
 
 __all__ = ["app", "main"]
 
@@ -78,7 +78,7 @@ def main() -> None:
         if os.environ.get("HEADWATER_DEBUG", "") == "1":
             raise
         typer.secho("Error: ", fg="red", bold=True, nl=False, err=True)
-        typer.echo(error_message(error), err=True)
+        typer.echo(fitted(error_message(error)), err=True)
         sys.exit(1)
 
 

@@ -95,7 +95,8 @@ def stop(
             detail="It was asked to, and will after its current batch.",
             hint=f"'kill -9 {found.run.process}' ends its process at once; the next run repeats the batch.",
         )
-    typer.echo(f"Job '{name}' is {ended.status}: {count(ended.batches)} batches, {count(ended.rows_in)} rows in.")
+    batches, rows = ("1 batch" if ended.batches == 1 else f"{count(ended.batches)} batches"), count(ended.rows_in)
+    typer.echo(f"Job '{name}' is {ended.status}: {batches}, {rows} rows in.")
     if ended.status == "failed":
         typer.echo(ended.error, err=True)
         raise typer.Exit(1)

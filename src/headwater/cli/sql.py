@@ -81,6 +81,15 @@ def _shell(files: list[ScriptFile], launch: Launch, form: RowFormat) -> None:
         _converse(shell, files, launch)
 
 
+def _embedded_broker() -> dict[str, str]:
+    """Completion finds its topics, where headwater.toml names no other broker."""
+    from headwater.broker import Broker
+    from headwater.cli.kafka import SERVERS
+
+    broker = Broker.find()
+    return {} if broker is None else {SERVERS: broker.bootstrap_servers}
+
+
 def _converse(shell: Shell, files: list[ScriptFile], launch: Launch) -> None:
     from headwater.cli.shell.prompt import read_and_execute
 
@@ -88,6 +97,6 @@ def _converse(shell: Shell, files: list[ScriptFile], launch: Launch) -> None:
         for file in files:
             shell.run_sql(file.text, file.name)
         typer.echo("\\? lists commands; statements end with ';'.")
-        read_and_execute(shell, launch.project.connection)
+        read_and_execute(shell, {**_embedded_broker(), **launch.project.connection})
     finally:
         shell.close()

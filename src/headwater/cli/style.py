@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,7 @@ __all__ = [
     "console",
     "count",
     "error_message",
+    "fitted",
     "rate",
     "seconds",
     "show_table",
@@ -96,6 +99,19 @@ def error_message(error: BaseException) -> str:
     if isinstance(error, HeadwaterError):
         return hidden_in(str(error), {})
     return f"{type(error).__name__}: {error}\nHint: This is a bug in Headwater. HEADWATER_DEBUG=1 shows where it arose."
+
+
+def fitted(text: str) -> str:
+    """For standard error: on a terminal, long lines are broken between words, but not those of a script or a table."""
+    if not sys.stderr.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    lines = (_broken(line, width) if len(line) > width and line[:1] != " " else line for line in text.splitlines())
+    return "\n".join(lines)
+
+
+def _broken(line: str, width: int) -> str:
+    return textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
 
 
 def aligned(rows: Sequence[Sequence[str]], indent: str = "") -> list[str]:

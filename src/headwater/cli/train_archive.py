@@ -18,15 +18,18 @@ CREATE TABLE groups_ (who STRING, c BIGINT, d BIGINT, s BIGINT) WITH ('connector
 INSERT INTO groups_ SELECT who, COUNT(*), COUNT(DISTINCT n), SUM(n) FROM rows_ GROUP BY who;
 """
 
+_QUERY = "SELECT who, COUNT(*) AS c, SUM(n) AS s FROM rows_ WHERE n > 0 GROUP BY who ORDER BY who"
+
 
 def train(archive: str) -> None:
     """The JVM writes the archive when it ends."""
     options = " ".join([f"-XX:ArchiveClassesAtExit={archive}", *QUIET])
     session = headwater.connect(
-        master="local[2]", conf={"spark.driver.extraJavaOptions": options, "spark.ui.enabled": "false"}
+        master="local[2]", conf={"spark.driver.extraJavaOptions": options, "spark.ui.port": "0"}
     )
     session.sql(_TRAINING)
     session.wait()
+    session.sql(_QUERY).rows()
     spark = session.spark
     spark.sql("SELECT to_json(from_json(j, 'a INT')), from_csv(j, 'a STRING') FROM VALUES ('{}') AS t(j)").collect()
     with ended_jvm(spark, _SECONDS):

@@ -9,10 +9,10 @@ from __future__ import annotations
 import threading
 import uuid
 from collections import deque
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from headwater.catalog.connector import Accepts, Connector
+from headwater.connectors.arrow_chunks import arrow_chunks
 from headwater.connectors.runtime import Renderer, RuntimeContext, Sink, SinkStart
 from headwater.errors import ResultClosedError
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["Channel", "ResultConnector", "ResultSink"]
 
 CHANNEL_BYTES = 8 << 20
-_CHUNK_BYTES = 1 << 20
 
 
 class Channel:
@@ -116,7 +115,7 @@ class ResultSink(Sink):
         return rows
 
     def renderer(self) -> Renderer:
-        return _arrow_chunks
+        return arrow_chunks
 
     def show(self, chunk: bytes) -> int:
         rows = int.from_bytes(chunk[:8], "big")
@@ -125,16 +124,3 @@ class ResultSink(Sink):
 
     def close(self) -> None:
         self._channel.finish()
-
-
-def _arrow_chunks(_: int, batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
-    """In a worker: the number of rows, and the rows as an Arrow stream."""
-    import pyarrow as pa
-
-    for batch in batches:
-        rows = max(1, batch.num_rows * _CHUNK_BYTES // max(batch.nbytes, 1))
-        for first in range(0, batch.num_rows, rows):
-            piece, buffer = batch.slice(first, rows), pa.BufferOutputStream()
-            with pa.ipc.new_stream(buffer, piece.schema) as stream:
-                stream.write_batch(piece)
-            yield piece.num_rows.to_bytes(8, "big") + buffer.getvalue().to_pybytes()

@@ -37,7 +37,7 @@ from headwater.errors import (
 )
 from headwater.options.secrets import hidden_in
 
-__all__ = ["is_transient", "translate"]
+__all__ = ["is_transient", "translate", "without_advice"]
 
 _SHOWN = 300
 
@@ -47,6 +47,7 @@ _UNREACHABLE = re.compile(
     r"|No resolvable bootstrap urls|Failed to get records"
 )
 _RAISED = re.compile(RAISED + r"(.+?)(?:\n|SQLSTATE|\Z)")
+_SPARK_ADVICE = re.compile(r" (?:Use [`']try_(?!cast)|If necessary set \"spark\.)[^.]*(?:\.[^. ][^.]*)*\.")
 _UNKNOWN_SCHEMA = re.compile(UNKNOWN_SCHEMA + r" (\d+)")
 _WORKER_LOST = re.compile(
     r"Python worker (?:exited unexpectedly|failed to connect back)"
@@ -218,10 +219,15 @@ def _first_line(error: BaseException) -> str:
     if isinstance(error, PySparkException):
         condition = error.getCondition()
         text = str(error).split("\nJVM stacktrace")[0].strip()
-        return _printable(text.splitlines()[0] if condition is None else text.split("SQLSTATE")[0])
+        return _printable(text.splitlines()[0] if condition is None else without_advice(text.split("SQLSTATE")[0]))
     if isinstance(error, Py4JJavaError):
         return _printable(str(error.java_exception))
     return _printable(f"{type(error).__name__}: {error}")
+
+
+def without_advice(text: str) -> str:
+    """Without what Spark suggests and a script cannot do: its settings, functions that there are none of."""
+    return _SPARK_ADVICE.sub("", text)
 
 
 def _printable(text: str) -> str:

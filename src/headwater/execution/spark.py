@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from headwater.errors import SetupError
@@ -87,6 +89,7 @@ def start_spark(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     """A session of our own, quiet, with the Kafka and Avro jars, whose workers run this very Python."""
     check_master(master)
     check_java()
+    _hush_query_errors()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     # A laptop whose name resolves to an address it does not have (VPN) would fail to bind otherwise.
@@ -105,6 +108,14 @@ def start_spark(master: str | None, conf: Mapping[str, str]) -> SparkSession:
         session: SparkSession = builder.getOrCreate()
     session.sparkContext.setLogLevel(settings.get("spark.log.level", "OFF"))
     return session
+
+
+def _hush_query_errors() -> None:
+    """PySpark writes the trace of every failed query to standard error, as one line of JSON of many kilobytes. What
+    failed is in the error that is raised."""
+    if os.environ.get("HEADWATER_DEBUG") != "1":
+        for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+            PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _unix_sockets(master: str | None) -> dict[str, str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
+from pyspark.logger import PySparkLogger
 
 from headwater.connectors.kafka.clients.broker_errors import UnknownTopicError, client_error
 from headwater.errors import (
@@ -13,7 +16,8 @@ from headwater.errors import (
     KafkaUnavailableError,
     SetupError,
 )
-from headwater.execution.failures import is_transient, translate
+from headwater.execution import spark
+from headwater.execution.failures import is_transient, translate, without_advice
 from headwater.execution.spark import check_master
 from headwater.options.secrets import hidden_in
 
@@ -137,3 +141,26 @@ def test_a_wrong_master_is_refused_before_spark_starts(master: str) -> None:
 )
 def test_masters(master: str | None) -> None:
     check_master(master)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (
+            (
+                "Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL instead. If necessary "
+                'set "spark.sql.ansi.enabled" to "false" to bypass this error.'
+            ),
+            "Division by zero.",
+        ),
+        ("long overflow. Use 'try_add' to tolerate overflow and return NULL instead.", "long overflow."),
+        ("Malformed. Use `try_cast` instead.", "Malformed. Use `try_cast` instead."),
+    ],
+)
+def test_advice_of_spark_that_scripts_cannot_follow(text: str, shown: str) -> None:
+    assert without_advice(text) == shown
+
+
+def test_pyspark_writes_no_traces_of_its_own() -> None:
+    spark._hush_query_errors()
+    assert not PySparkLogger.getLogger("SQLQueryContextLogger").isEnabledFor(logging.ERROR)

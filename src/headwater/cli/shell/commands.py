@@ -11,7 +11,7 @@ import typer
 
 from headwater.cli.select_output import RowFormat
 from headwater.cli.style import aligned, show_table
-from headwater.errors import HeadwaterError, ValidationError
+from headwater.errors import HeadwaterError, SqlError, ValidationError
 from headwater.options.closest import did_you_mean
 from headwater.sql.paths import split
 
@@ -31,20 +31,30 @@ class Command:
 
 
 def run_command(shell: Shell, text: str) -> None:
-    """`text` starts with the backslash."""
+    """`text` starts with the backslash. What is not in brackets in the help must be there."""
     name, _, argument = text.strip().rstrip(";").partition(" ")
     command = COMMANDS.get(name)
     if command is None:
         hint = did_you_mean(name, COMMANDS) or "\\? lists all commands."
         raise ValidationError(f"There is no command '{name}'.", hint=hint)
+    if not argument.strip() and command.arguments and not command.arguments.startswith("["):
+        raise ValidationError(f"{name} needs a {command.arguments}.", hint=f"{name}: {command.meaning}.")
     command.action(shell, argument.strip())
 
 
 def _describe(shell: Shell, name: str) -> None:
     if name:
-        shell.run_sql(f"DESCRIBE {'.'.join(f'`{part}`' for part in split(name))};")
+        _ask(shell, f"DESCRIBE {'.'.join(f'`{part}`' for part in split(name))};")
     else:
         _list(shell, "")
+
+
+def _ask(shell: Shell, statement: str) -> None:
+    """Without a place in the statement if it is wrong: nobody has typed it."""
+    try:
+        shell.run_sql(statement)
+    except SqlError as error:
+        raise HeadwaterError(error.fact, detail=error.detail, hint=error.hint) from None
 
 
 def _list(shell: Shell, _: str) -> None:
@@ -62,11 +72,16 @@ def _topic(options: Mapping[str, str]) -> str:
 
 
 def _jobs(shell: Shell, _: str) -> None:
-    shell.run_sql("SHOW JOBS;")
+    [jobs] = shell.session.sql("SHOW JOBS;")
+    if jobs.rows:
+        show_table(jobs.header, jobs.rows)
+    else:
+        typer.echo("No jobs. INSERT INTO starts one.")
 
 
 def _stop(shell: Shell, name: str) -> None:
-    shell.run_sql(f"STOP JOB '{name}';")
+    quoted = name.replace("'", "''")
+    _ask(shell, f"STOP JOB '{quoted}';")
 
 
 def _timing(shell: Shell, argument: str) -> None:
@@ -86,20 +101,21 @@ def _format(shell: Shell, argument: str) -> None:
 def _script(shell: Shell, path: str) -> None:
     try:
         text = Path(path).expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise HeadwaterError(f"'{path}' cannot be read.", detail=str(error)) from None
+    except OSError as error:
+        raise HeadwaterError(f"'{path}' cannot be read.", detail=f"{error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise HeadwaterError(f"'{path}' cannot be read.", detail="It is not text in UTF-8.") from None
     shell.run_sql(text, path)
 
 
 def _help(shell: Shell, _: str) -> None:
     del shell
-    typer.echo("A statement ends with ';'. SELECT shows rows, INSERT starts a job in the background.\n")
+    typer.echo("SELECT shows rows, INSERT starts a job in the background. End both with ';'.\n")
     lines = [(f"{name} {command.arguments}".strip(), command.meaning) for name, command in COMMANDS.items()]
     for line in aligned([*lines, *_KEYS], "  "):
         typer.echo(line)
-    typer.echo(
-        "\nStatements: SELECT, INSERT INTO, CREATE TABLE, CREATE VIEW, DROP, ALTER, DESCRIBE, SHOW, EXPLAIN, SET"
-    )
+    typer.echo("\nStatements: SELECT, INSERT INTO, CREATE TABLE, CREATE VIEW, DROP, ALTER,")
+    typer.echo("DESCRIBE, SHOW, EXPLAIN, SET, RESET, STOP JOB")
 
 
 def _quit(shell: Shell, _: str) -> None:
@@ -107,7 +123,7 @@ def _quit(shell: Shell, _: str) -> None:
 
 
 _KEYS = (
-    ("Tab", "complete: key words, tables, columns, options and their values, topics"),
+    ("Tab", "complete: key words, tables, columns, options, topics"),
     ("Ctrl-C", "end the query that runs, or forget what is typed; jobs go on"),
     ("Ctrl-R", "search what was typed before"),
     ("Ctrl-D", "quit"),

@@ -3,7 +3,8 @@
 inside WITH (…) or OPTIONS(…)   keys of the connector's options, behind '=' their values; topics of the broker
 behind SET, RESET               keys of settings, and their values
 behind FROM, INTO, TABLE …      tables and views
-elsewhere                       key words, functions, columns of the tables that the statement names
+behind SHOW                     what can be shown
+elsewhere                       columns of the tables that the statement names, or of all; key words, functions
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from headwater.catalog.catalog import Catalog
 from headwater.catalog.tables import Table
+from headwater.cli.select_output import RowFormat
 from headwater.cli.shell.commands import COMMANDS
 from headwater.cli.shell.input_text import KEYWORDS
 from headwater.cli.shell.topics import KnownTopics
@@ -26,11 +29,14 @@ from headwater.options.session import SESSION_OPTIONS
 from headwater.plan.validation import view_columns
 from headwater.plugins import CONNECTORS, FORMATS
 from headwater.sql.functions import REGISTRY
+from headwater.sql.parser.show import SHOWN
 from headwater.sql.tokens import Token, tokenize
 
 __all__ = ["SqlCompleter", "proposals"]
 
 _TABLE_WORDS = frozenset({"FROM", "JOIN", "INTO", "TABLE", "VIEW", "DESCRIBE", "DESC", "LIKE", "COLUMNS"})
+_COLUMN_WORDS = frozenset({"SELECT", "WHERE", "BY", "ON", "AND", "OR", "HAVING", "DISTINCT", ",", "(", "="})
+_ARGUMENTS: Mapping[str, tuple[str, ...]] = {"\\timing": ("on", "off"), "\\format": tuple(RowFormat)}
 _OPTION = re.compile(r"'([^']*)'\s*=\s*'([^']*)'")
 _OPEN_STRING = re.compile(r"(?:[^']|'[^']*')*'([^']*)\Z")
 _WORD = re.compile(r"[\w$]*\Z")
@@ -65,9 +71,12 @@ def proposals(before: str, known: SqlCompleter) -> tuple[str, list[str]]:
     tokens = tokenize(before[: len(before) - len(typed)])
     if tokens and tokens[-1].word in _TABLE_WORDS:
         return typed, _starting(typed, known.catalog.names())
+    if tokens and tokens[-1].word == "SHOW":
+        return typed, _starting(typed, SHOWN)
+    columns = _columns(before, known.catalog)
     if not typed:
-        return "", []
-    words = _columns(before, known.catalog), known.catalog.names(), sorted(REGISTRY.functions), sorted(KEYWORDS)
+        return "", columns if tokens and tokens[-1].word in _COLUMN_WORDS else []
+    words = columns, known.catalog.names(), sorted(REGISTRY.functions), sorted(KEYWORDS)
     return typed, _starting(typed, dict.fromkeys(word for group in words for word in group))
 
 
@@ -75,7 +84,25 @@ def _command(text: str, known: SqlCompleter) -> tuple[str, list[str]]:
     name, blank, rest = text.partition(" ")
     if not blank:
         return text, _starting(text, sorted(COMMANDS))
-    return rest, _starting(rest, known.catalog.names()) if name == "\\d" else []
+    if name == "\\i":
+        return rest, _files(rest)
+    words = known.catalog.names() if name == "\\d" else _ARGUMENTS.get(name, ())
+    return rest, _starting(rest, words)
+
+
+def _files(typed: str) -> list[str]:
+    directory, _, name = typed.rpartition("/")
+    try:
+        there = sorted(Path(f"{directory}/" if "/" in typed else ".").expanduser().iterdir())
+    except OSError:
+        return []
+    shown = (path for path in there if path.name.startswith(name) and not path.name.startswith("."))
+    stem = typed[: len(typed) - len(name)]
+    return [f"{stem}{path.name}{'/' if path.is_dir() else ''}" for path in shown if path.is_dir() or _is_sql(path)]
+
+
+def _is_sql(path: Path) -> bool:
+    return path.suffix.lower() == ".sql"
 
 
 def _starting(typed: str, words: Iterable[str]) -> list[str]:
@@ -143,10 +170,11 @@ def _choices(option: Option) -> list[str]:
 
 
 def _columns(before: str, catalog: Catalog) -> list[str]:
-    """Of all tables and views whose names stand in the statement."""
-    names = {token.text for token in tokenize(before.rsplit(";", 1)[-1])}
+    """Of all tables and views whose names stand in the statement; before one does, of all there are."""
+    words = {token.text for token in tokenize(before.rsplit(";", 1)[-1])}
+    names = catalog.names()
     found: list[str] = []
-    for name in (name for name in catalog.names() if name in names):
+    for name in [name for name in names if name in words] or names:
         relation = catalog.get(name)
         if isinstance(relation, Table):
             found += [column.name for column in relation.columns]
@@ -155,4 +183,4 @@ def _columns(before: str, catalog: Catalog) -> list[str]:
             found += [column.name for column in view_columns(relation, catalog)]
         except HeadwaterError:  # a table of the view has been dropped
             continue
-    return found
+    return list(dict.fromkeys(found))

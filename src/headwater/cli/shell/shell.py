@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ import typer
 from headwater.cli.select_output import RowFormat, show_query
 from headwater.cli.shell.commands import run_command
 from headwater.cli.signals import in_background
-from headwater.cli.style import error_message, seconds, show_table
+from headwater.cli.style import error_message, fitted, seconds, show_table
 from headwater.errors import HeadwaterError
 from headwater.session.preflight import check_sources
 from headwater.sql import statements as s
@@ -103,7 +104,7 @@ class Shell:
                 self._reported.add(id(job))
                 if job.error is not None:
                     typer.secho(f"Job '{job.name}' failed.", fg="red", err=True)
-                    typer.echo(error_message(job.error), err=True)
+                    typer.echo(fitted(error_message(job.error)), err=True)
                 else:
                     typer.echo(f"Job '{job.name}' {job.progress().status}.", err=True)
 
@@ -135,10 +136,11 @@ class Shell:
         self.session.check_checkpoints(outcome.jobs)  # not for warnings: jobs of other shells may be there as well
         if outcome.query is not None and self._starting:
             in_background(lambda plan=outcome.query.plan: check_sources(plan))  # type: ignore[misc]
-        while self._spark is not None and self._starting:
-            self._spark.join(0.05)
-            if asked:
-                raise KeyboardInterrupt
+        with _waiting("Spark is starting …") if self._starting else nullcontext():
+            while self._spark is not None and self._starting:
+                self._spark.join(0.05)
+                if asked:
+                    raise KeyboardInterrupt
         if self._spark_error is not None:
             raise self._spark_error
 
@@ -154,9 +156,20 @@ class Shell:
             self._spark_error = error
 
 
+@contextmanager
+def _waiting(why: str) -> Iterator[None]:
+    """On a terminal, a line that is gone afterwards."""
+    shown = sys.stderr.isatty()
+    typer.echo(why if shown else "", nl=False, err=True)
+    try:
+        yield
+    finally:
+        typer.echo("\r\x1b[K" if shown else "", nl=False, err=True)
+
+
 def _show_error(error: Exception) -> None:
     typer.secho("Error: ", fg="red", bold=True, nl=False, err=True)
-    typer.echo(error_message(error), err=True)
+    typer.echo(fitted(error_message(error)), err=True)
 
 
 @contextmanager

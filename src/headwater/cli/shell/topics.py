@@ -1,4 +1,4 @@
-"""The topics of the brokers that a session knows, for completion: asked for in the background, never waited for."""
+"""The topics of the brokers that a session knows, for completion: asked for in the background, hardly waited for."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ __all__ = ["KnownTopics"]
 
 _FRESH_SECONDS = 15.0
 _ASK_SECONDS = 3.0
+_WAIT_SECONDS = 1.0
 
 
 class KnownTopics:
-    """Per set of bootstrap servers what was found last. The first question finds nothing, the next one does."""
+    """Per set of bootstrap servers what was found last. The first question waits a little; if the answer comes later,
+    the next one has it."""
 
     def __init__(self) -> None:
         self._found: dict[str, tuple[float, list[str]]] = {}
@@ -29,8 +31,13 @@ class KnownTopics:
             asked, names = self._found.get(servers, (0.0, []))
             if time.monotonic() - asked > _FRESH_SECONDS and servers not in self._asking:
                 self._asking.add(servers)
-                threading.Thread(target=self._ask, args=(servers, dict(connection)), daemon=True).start()
-        return names
+                asking = threading.Thread(target=self._ask, args=(servers, dict(connection)), daemon=True)
+                asking.start()
+            else:
+                return names
+        asking.join(_WAIT_SECONDS)
+        with self._lock:
+            return self._found.get(servers, (0.0, names))[1]
 
     def _ask(self, servers: str, connection: dict[str, str]) -> None:
         names = _topics(connection)

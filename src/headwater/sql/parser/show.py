@@ -11,7 +11,7 @@ from headwater.sql.parser.parser import Parser
 from headwater.sql.statements import Describe, Explain, Insert, Show, StatementSet
 from headwater.sql.tokens import Token
 
-__all__ = ["InquiryParser"]
+__all__ = ["SHOWN", "InquiryParser"]
 
 # The words behind SHOW, and whether a name follows: of a table, of a database behind FROM or IN, or none.
 _SHOWN: dict[tuple[str, ...], str] = {
@@ -39,7 +39,9 @@ _NOT_DESCRIBED = {
     "JOB": "SHOW JOBS lists the jobs of this session.",
     "MODEL": "Models are not supported; see docs/limits.md.",
 }
-_SUPPORTED = ", ".join("SHOW " + " ".join(words) for words in _SHOWN)
+SHOWN = tuple(" ".join(words) for words in _SHOWN)
+"""What can stand behind SHOW."""
+_SUPPORTED = ", ".join(f"SHOW {words}" for words in SHOWN)
 
 
 class InquiryParser:

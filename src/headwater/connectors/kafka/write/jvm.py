@@ -9,8 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import IntegerType, StructType
 
 from headwater.connectors.kafka.clients.spark_options import spark_connector, writer_options
-from headwater.connectors.kafka.write.messages import RECORD, ROW
-from headwater.connectors.kafka.write.partitions import Partitioning
+from headwater.connectors.kafka.write.partitions import RECORD, ROW, Partitioning
 from headwater.connectors.workers import Batches
 
 __all__ = ["JvmWriter"]

@@ -18,15 +18,14 @@ from headwater.catalog.tables import Table
 from headwater.changelog.kinds import INSERT, KIND, RETRACTED, SHORT_NAMES
 from headwater.connectors.kafka.table.layout import MessageLayout, PayloadLayout, message_layout
 from headwater.connectors.kafka.table.options import names_its_topics
+from headwater.connectors.kafka.write.partitions import RECORD, ROW
 from headwater.connectors.sink_rows import OLD, checked_not_null, with_old_rows
 from headwater.error_markers import RAISED
 from headwater.formats.base import ChangelogFormat, RowChange
 from headwater.sql.spark_text import field_of, quote_name, string_literal
 
-__all__ = ["RECORD", "ROW", "messages", "pairs_updates", "writes_timestamps"]
+__all__ = ["messages", "pairs_updates", "writes_timestamps"]
 
-RECORD = "record"
-ROW = "row"
 ROWKIND = "rowkind"
 
 _HEADERS = "ARRAY<STRUCT<key: STRING, value: BINARY>>"

@@ -18,11 +18,12 @@ import numpy as np
 import pyarrow as pa
 from pyspark import cloudpickle
 
-from headwater.connectors.kafka.write.messages import RECORD, ROW
 from headwater.connectors.workers import Batches
 from headwater.errors import JobError, ValidationError
 
-__all__ = ["Partitioner", "Partitioning", "load_partitioner"]
+__all__ = ["RECORD", "ROW", "Partitioner", "Partitioning", "load_partitioner"]
+
+RECORD, ROW = "record", "row"  # columns of messages for a custom partitioner, and for one that keeps rows together
 
 _JAVA_ROOTS = ("com", "org", "net", "io", "java")
 

@@ -18,8 +18,8 @@ from headwater.connectors.kafka.table.layout import key_side, registered_sides
 from headwater.connectors.kafka.table.options import PARTITIONERS, PROPERTIES
 from headwater.connectors.kafka.write.committed_batches import check_batches
 from headwater.connectors.kafka.write.jvm import JvmWriter
-from headwater.connectors.kafka.write.messages import ROW, messages, pairs_updates, writes_timestamps
-from headwater.connectors.kafka.write.partitions import Partitioning, load_partitioner
+from headwater.connectors.kafka.write.messages import messages, pairs_updates, writes_timestamps
+from headwater.connectors.kafka.write.partitions import ROW, Partitioning, load_partitioner
 from headwater.connectors.kafka.write.settings import acknowledgements, transactional, usable_settings
 from headwater.connectors.kafka.write.topics import SinkTopics
 from headwater.connectors.kafka.write.transactions import Transactions
