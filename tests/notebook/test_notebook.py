@@ -16,10 +16,12 @@ session = Session(master="local[1]")
 session.sql('''
 CREATE TABLE ticks (n BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '20');
 CREATE TABLE numbers (n BIGINT) WITH ('connector' = 'datagen', 'number-of-rows' = '3', 'fields.n.kind' = 'sequence',
-  'fields.n.start' = '1', 'fields.n.end' = '3')
+  'fields.n.start' = '1', 'fields.n.end' = '3');
+CREATE TABLE nowhere (n BIGINT) WITH ('connector' = 'blackhole')
 ''')"""
 BOUNDED = "session.sql('SELECT n, n * 10 AS tenfold FROM numbers')"
 UNBOUNDED = "session.sql('SELECT COUNT(*) AS n FROM ticks')"
+INSERT = "session.sql('INSERT INTO nowhere SELECT n FROM numbers')"
 FAILING = "session.sql('SELECT 1 / (COUNT(*) - COUNT(*)) AS n FROM ticks')"
 WAIT = """\
 import time
@@ -42,7 +44,8 @@ CELLS = (
     UNBOUNDED,
     STOP.format(wait=WAIT.format(condition="counted.rows() < [(40,)]"), joined=JOINED),
     FAILING,
-    JOINED,
+    f"{JOINED};",
+    INSERT,
     "session.close()",
 )
 
@@ -73,6 +76,10 @@ def shown(outputs: list[Any]) -> str:
 
 def test_definitions_show_nothing(executed: list[Any]) -> None:
     assert executed[0] == []
+
+
+def test_a_job_is_named(executed: list[Any]) -> None:
+    assert shown(executed[6]) == "<p>Job <code>nowhere</code> runs in the background.</p>"
 
 
 def test_a_result_shows_itself(executed: list[Any]) -> None:

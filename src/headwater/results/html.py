@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from headwater.plan.nodes import Column
     from headwater.results.query import Row
 
-__all__ = ["RUNNING", "html_table"]
+__all__ = ["RUNNING", "html_jobs", "html_table"]
 
 RUNNING = ", running; <code>.stop()</code> ends it"
 
@@ -23,6 +23,11 @@ def html_table(columns: Sequence[Column], rows: Sequence[Row], count: int, state
     body = "".join(f"<tr>{''.join(_cell(v, c) for v, c in zip(row, columns, strict=True))}</tr>" for row in rows)
     more = f", the first {len(rows)} shown" if len(rows) < count else ""
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table><p>{row_count(count)}{more}{state}</p>"
+
+
+def html_jobs(names: Sequence[str]) -> str:
+    """What a script has started that shows no rows; nothing if it has only defined something."""
+    return "".join(f"<p>Job <code>{escape(name)}</code> runs in the background.</p>" for name in names)
 
 
 def _cell(value: object, column: Column) -> str:

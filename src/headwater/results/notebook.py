@@ -28,7 +28,10 @@ def display(shown: _Html, query: QueryResult | None) -> None:
     up to date by a thread, so that other cells can be run: one of them may call stop()."""
     from IPython import display as ipython
 
-    handle = ipython.display(ipython.HTML(shown._repr_html_()), display_id=True)
+    picture = shown._repr_html_()
+    if not picture and query is None:
+        return
+    handle = ipython.display(ipython.HTML(picture), display_id=True)
     if query is None:
         return
     follow = partial(_follow, handle, shown, query, ipython.HTML)

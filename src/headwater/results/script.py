@@ -74,11 +74,11 @@ class Results(list[Result]):
                 result.query.stop()
 
     def _repr_html_(self) -> str:
-        from headwater.results.html import html_table
+        from headwater.results.html import html_jobs, html_table
 
         shown = next((r for r in reversed(self) if r.query is not None or r.header), None)
         if shown is None:
-            return ""
+            return html_jobs([job.name for result in self for job in result.jobs])
         if shown.query is not None:
             return shown.query._repr_html_()
         return html_table(_text_columns(shown.header), shown.rows, len(shown.rows))
