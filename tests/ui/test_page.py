@@ -78,6 +78,8 @@ def test_everything_is_there_at_every_width(
     )
     assert [words for words in shown if words not in text] == []
     assert browser.run(FITS), "nothing sticks out at the side"
+    messages = "document.getElementById('messages')"
+    assert browser.run(f"{messages}.scrollWidth <= {messages}.clientWidth"), "bad messages are read without scrolling"
     cut = "[...document.querySelectorAll('.box')].filter((box) => box.scrollHeight > box.clientHeight + 1).length"
     assert browser.run(cut) == 0, "all of a box can be read"
     theme = browser.run("document.documentElement.dataset.theme")

@@ -120,7 +120,11 @@ def admin_of(target: Target, timeout: float = SECONDS) -> AdminClient:
         admin.list_topics(timeout=timeout)
     except KafkaException as error:
         servers = target.connection.get(SERVERS, "")
-        raise KafkaUnavailableError(f"The broker at {servers} does not answer.", detail=error.args[0].str()) from None
+        raise KafkaUnavailableError(
+            f"The broker at {servers} does not answer.",
+            detail=f"{error.args[0].str()}.",
+            hint="Check the address, and that it runs; `headwater broker start` starts one on this machine.",
+        ) from None
     return admin
 
 

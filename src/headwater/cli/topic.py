@@ -100,7 +100,8 @@ def describe(
         rows.append((str(partition), str(about.leader), replicas, str(first), str(end), count(end - first)))
     for line in aligned([("partition", "leader", "replicas", "first offset", "end offset", "messages"), *rows]):
         typer.echo(line)
-    for line in aligned([("", ""), *_settings(admin, target.topic)]):
+    settings = _settings(admin, target.topic)
+    for line in aligned([("", ""), *settings]) if settings else ():
         typer.echo(line)
 
 
