@@ -105,6 +105,18 @@ def test_changes_of_a_query_without_an_end(session: Session, kafka: Kafka, topic
     kafka.produce([_click(topics, 10, "b")])  # as many as before, for the other tests
 
 
+def test_a_query_without_an_end_over_a_topic_without_messages(
+    session: Session, kafka: Kafka, unique_topic: Callable[[str], str]
+) -> None:
+    empty = unique_topic("empty")
+    kafka.create({empty: 1})
+    options = f"/*+ OPTIONS('topic' = '{empty}') */"
+    waiting = session.sql(f"SELECT who, COUNT(*) AS n FROM clicks {options} GROUP BY who")
+    assert waiting.rows() == []
+    assert waiting.to_arrow().column_names == ["who", "n"]
+    waiting.stop()
+
+
 def test_a_result_that_is_too_large_is_an_error(session: Session) -> None:
     session.sql(BATCH + "SET 'sql-client.execution.max-table-result.rows' = '3'")
     with pytest.raises(ResultTooLargeError, match="more than 3 rows"):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from headwater.connectors.result import Channel
-    from headwater.execution.job import Job
+    from headwater.execution.job import Job, Progress
     from headwater.plan.nodes import Column
     from headwater.plan.query import PlannedQuery
 
@@ -157,8 +157,9 @@ class QueryResult:
         else:
             self._await_first_rows()
         with self._turn:
-            assert self._held is not None
-            return final(self._held.table(), self.query)
+            # of a query that goes on, nothing may have come yet
+            held = self._held or self._empty(self._channel.schema or self._unknown_types())
+            return final(held.table(), self.query)
 
     def _await_first_rows(self) -> None:
         """Until a first batch has been read, or there is none to read."""
@@ -167,8 +168,12 @@ class QueryResult:
             progress = self.job.progress()
             if progress.status == "starting" or (progress.lag and not progress.batches):
                 idle = time.monotonic() + _IDLE
-            elif (progress.batches and not self._channel.waiting) or time.monotonic() > idle:
+            elif (progress.batches and self._has_taken(progress)) or time.monotonic() > idle:
                 return
+
+    def _has_taken(self, progress: Progress) -> bool:
+        """What a batch has brought is in the table: a chunk that is not in the channel may still be on its way."""
+        return not self._channel.waiting and (self._held is not None or not progress.rows_out)
 
     def _fill(self) -> threading.Thread:
         """The thread that takes changes into the table."""
