@@ -15,10 +15,10 @@ _TRAINING = """
 CREATE TABLE rows_ (who STRING, n INT, at TIMESTAMP(3)) WITH (
   'connector' = 'datagen', 'number-of-rows' = '200', 'fields.who.length' = '1');
 CREATE TABLE groups_ (who STRING, c BIGINT, d BIGINT, s BIGINT) WITH ('connector' = 'blackhole');
-INSERT INTO groups_ SELECT who, COUNT(*), COUNT(DISTINCT n), SUM(n) FROM rows_ GROUP BY who;
+INSERT INTO groups_ SELECT who, COUNT(*), COUNT(DISTINCT n), SUM(CAST(n AS BIGINT)) FROM rows_ GROUP BY who;
 """
 
-_QUERY = "SELECT who, COUNT(*) AS c, SUM(n) AS s FROM rows_ WHERE n > 0 GROUP BY who ORDER BY who"
+_QUERY = "SELECT who, COUNT(*) AS c, SUM(CAST(n AS BIGINT)) AS s FROM rows_ WHERE n > 0 GROUP BY who ORDER BY who"
 
 
 def train(archive: str) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from headwater.install import class_archive as archive
+from headwater.install.home import headwater_home
+from headwater.install.jars import spark_jars
 from headwater.install.java import java_command
 
 
@@ -32,3 +36,25 @@ def test_a_jvm_starts_without_a_word_if_it_cannot_use_it(tmp_path: Path, monkeyp
     )
     assert done.stdout == ""
     assert "archive" not in done.stderr
+
+
+@pytest.mark.long
+def test_the_training_job_leaves_an_archive(tmp_path: Path) -> None:
+    """Nobody would notice its failure. In a home of its own, with the same jars: a JVM that uses an archive cannot
+    write one."""
+    jars = spark_jars()[0].parent
+    home = tmp_path / "home" / jars.relative_to(headwater_home())
+    home.mkdir(parents=True)
+    for file in jars.iterdir():
+        if file.suffix != ".jsa":
+            (home / file.name).symlink_to(file)
+    archive = tmp_path / "spark.jsa"
+    said = subprocess.run(
+        [sys.executable, "-m", "headwater.cli.train_archive", str(archive)],
+        env={**os.environ, "HEADWATER_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == 0, said.stderr
+    assert archive.stat().st_size > 10_000_000
