@@ -45,8 +45,6 @@ __all__ = [
     "Split",
     "UnchangingSource",
     "Writer",
-    "rows_between",
-    "share_limit",
 ]
 
 Split = Any
@@ -331,21 +329,3 @@ class Sink(ABC):
     def close(self) -> None:
         """The job ends."""
         return
-
-
-def rows_between(start: Position, end: Position) -> int:
-    """How many rows lie between two positions."""
-    return sum(end[k] - start.get(k, 0) for k in end)
-
-
-def share_limit(position: Position, end: Position, limit: int) -> Position:
-    """`end`, or a place before it so that about `limit` rows are read, shared out in proportion to what waits."""
-    waiting = rows_between(position, end)
-    if waiting <= limit:
-        return end
-    return {
-        k: min(end[k], position.get(k, 0) + max(1, (end[k] - position.get(k, 0)) * limit // waiting))
-        if end[k] > position.get(k, 0)
-        else end[k]
-        for k in end
-    }

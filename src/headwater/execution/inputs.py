@@ -6,16 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headwater.connectors.runtime import (
-    LocalAggregation,
-    Position,
-    RowOrder,
-    RuntimeContext,
-    ScanPlan,
-    Source,
-    Split,
-    rows_between,
-)
+from headwater.connectors.positions import rows_between
+from headwater.connectors.runtime import LocalAggregation, Position, RowOrder, RuntimeContext, ScanPlan, Source, Split
 from headwater.execution.values import ValuesSource
 from headwater.execution.watermarks import WatermarkedSource
 from headwater.plan.nodes import Scan, Values, Write

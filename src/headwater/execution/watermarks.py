@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from headwater.changelog.operator import FINAL, Time
-from headwater.connectors.runtime import Position, rows_between
+from headwater.connectors.positions import rows_between
+from headwater.connectors.runtime import Position
 from headwater.protocol.records import Commit
 
 __all__ = ["END", "WatermarkedSource", "Watermarks", "reported_watermarks", "time_of"]

@@ -93,7 +93,7 @@ def masked_sql(text: str) -> str:
 def hidden_in(text: str, options: Mapping[str, str]) -> str:
     """The text without the secret values of `options`, whoever wrote them into it."""
     values = {value for key, value in options.items() if is_secret(key)}
-    # A JAAS line is one option with a password in the middle; error texts quote parts of it.
+    # A JAAS line is one option with a password in the middle; error messages quote parts of it.
     values |= {word for key in options if "jaas" in key.lower() for word in _jaas_words(options[key])}
     # Addresses may carry user and password, http://user:password@host, in options whose key says nothing.
     users = [user for value in options.values() for user in _USER.findall(value)]

@@ -22,7 +22,7 @@ from headwater.changelog.operator import FINAL, DropsLateRows, Operator, Time
 from headwater.connectors import workers
 from headwater.connectors.runtime import PLACE, LocalAggregation
 from headwater.execution.lowering import Lowering, accumulators, aggregate, base, over, rows, sets, window
-from headwater.execution.worker import OperatorStage, TaskBatch
+from headwater.execution.worker import OperatorTask, TaskBatch
 from headwater.plan import nodes as n
 from headwater.state import compaction
 from headwater.state.merge import merged
@@ -105,7 +105,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class _MemoryStage(OperatorStage):
+class _MemoryStage(OperatorTask):
     """The operator's stage, with `reports` as the job that holds the state."""
 
     def __call__(self, batches: Any) -> Iterator[pa.RecordBatch]:
@@ -156,7 +156,7 @@ class _Inputs:
 @contextmanager
 def _without_spark(job: Job) -> Iterator[None]:
     """What needs a JVM, in the modules that lower plans. And limits that are far beyond a few rows are near."""
-    with mock.patch.multiple(base, F=Functions, OperatorStage=_MemoryStage, _tasks_of_frame=lambda _: 1):
+    with mock.patch.multiple(base, F=Functions, OperatorTask=_MemoryStage, _tasks_of_frame=lambda _: 1):
         others = [mock.patch.object(module, "F", Functions) for module in (aggregate, rows, sets, window)]
         others.append(mock.patch.object(TaskBatch, "current", staticmethod(lambda: job)))
         others += [mock.patch.object(module, "DataType", _Types) for module in (over, accumulators)]

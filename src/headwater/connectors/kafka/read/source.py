@@ -31,17 +31,8 @@ from headwater.connectors.kafka.read.scan import TableScan
 from headwater.connectors.kafka.read.schemas import HeaderReader, TableSchemas
 from headwater.connectors.kafka.read.splits import assign_splits, offsets_of, position_of
 from headwater.connectors.kafka.read.startup import end_offsets, start_offsets
-from headwater.connectors.runtime import (
-    LocalAggregation,
-    Position,
-    Reader,
-    RowOrder,
-    RuntimeContext,
-    ScanPlan,
-    Split,
-    rows_between,
-    share_limit,
-)
+from headwater.connectors.positions import rows_between, share_limit
+from headwater.connectors.runtime import LocalAggregation, Position, Reader, RowOrder, RuntimeContext, ScanPlan, Split
 from headwater.errors import KafkaUnavailableError
 from headwater.formats.base import RegisteredFormat
 
