@@ -14,13 +14,13 @@ from headwater.plan.display_names import shown_text
 from headwater.plan.join_errors import JoinErrors
 from headwater.plan.predicates import COMPARISONS, is_true, unwrapped
 from headwater.plan.relation import Locate, Relation, with_expressions
-from headwater.plan.timed_joins import Interval, event_time, interval_of
+from headwater.plan.timed_joins import Interval, event_time, interval_of, versions
 from headwater.sql.expressions import Scope, ScopeColumn, compile_expression, compile_predicate
 from headwater.sql.functions.casts import convert
 from headwater.sql.functions.comparisons import meeting_type
-from headwater.sql.functions.spark_sql import Refused
+from headwater.sql.functions.spark_sql import Refused, combine
 from headwater.sql.typed import Expr
-from headwater.sql.types import BOOLEAN
+from headwater.sql.types import BIGINT, BOOLEAN, FRACTIONS
 
 __all__ = ["JoinBuilder", "JoinSettings"]
 
@@ -136,6 +136,7 @@ class JoinBuilder:
             self._keys.append(pair)
         elif (condition := self._condition(tree)) is not None:
             self._conditions.append(condition)
+            self._add_hash_key(tree)
         # For pairs of an inner join a filter above says the same, and Spark can compute anything. An outer join has
         # to know its matches itself.
         elif self.kind == "inner":
@@ -171,6 +172,16 @@ class JoinBuilder:
         if operands is None or next(iter(operands.values())).type.is_nested:
             return None
         return self._column("left", operands["left"]), self._column("right", operands["right"])
+
+    def _add_hash_key(self, tree: exp.Expr) -> None:
+        """Values that are not distinct, NULL included, have the same hash: rows meet by it, and the condition decides.
+        Not so of fractions, which have two zeros."""
+        tree = unwrapped(tree)
+        operands = self._operands(tree, "=") if isinstance(tree, exp.NullSafeEQ) else None
+        if operands is None or operands["left"].type.is_nested or operands["left"].type.name in FRACTIONS:
+            return
+        left, right = (self._column(side, _hash(operands[side])) for side in ("left", "right"))
+        self._keys.append((left, right))
 
     def _operands(self, tree: exp.Binary, sign: str) -> dict[str, Expr] | None:
         """The operand of each side, in one type; None if an operand is not of one side alone."""
@@ -293,10 +304,11 @@ class JoinBuilder:
             else:
                 self._conditions.append(n.Comparison("=", left, right))
         self._keys = [(left, right) for right, left in keys.items()]
-        parts = self._parts(self._sides())
         if self._is_processing_time(time):
-            return self._seen(n.LookupJoin(*parts))
-        valid_from = event_time(self.right.node)
+            return self._seen(n.LookupJoin(*self._parts(self._sides())))
+        sides = self._sides()
+        parts = self._parts((sides[0], versions(sides[1])))
+        valid_from = event_time(versions(self.right.node))
         if self.left.node.times.get(time.column or "") is not n.TimeKind.EVENT or valid_from is None:
             raise self._errors.no_time(time.text, valid_from, at)
         assert time.column is not None
@@ -314,3 +326,7 @@ class JoinBuilder:
         if single or any_row or self.settings.without_equality:
             return
         raise self._errors.no_equality(at)
+
+
+def _hash(value: Expr) -> Expr:
+    return combine([value], f"xxhash64({value.sql})", BIGINT.not_null(), f"HASH({value.text})")

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from headwater.plan.nodes import Node, TimeKind
+from headwater.plan.nodes import Mode, Node, Project, Rank, TimeKind, column_reference
 from headwater.plan.predicates import unwrapped
 from headwater.sql.typed import Expr
+from headwater.sql.types import BIGINT
 
-__all__ = ["Interval", "event_time", "interval_of"]
+__all__ = ["Interval", "event_time", "interval_of", "versions"]
 
 Compile = Callable[[exp.Expr], Expr]
 
@@ -22,6 +23,9 @@ _MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.GTE: exp.LTE,
     exp.EQ: exp.EQ,
 }
+
+_FIRST = Expr("1L", BIGINT.not_null(), frozenset(), "1")
+"""The number of a row that is the only one of its rank."""
 
 
 @dataclass(frozen=True)
@@ -134,3 +138,20 @@ def event_time(node: Node) -> str | None:
     """The only column with event time."""
     found = [name for name, kind in node.times.items() if kind is TimeKind.EVENT]
     return found[0] if len(found) == 1 else None
+
+
+def versions(node: Node) -> Node:
+    """Of a query that keeps the last row of each key by event time, all rows: each is a version, valid from its time.
+    What the query itself emits is the last one of a batch. Other nodes stay as they are."""
+    if isinstance(node, Project):
+        return node.with_inputs([versions(node.input)])
+    if not isinstance(node, Rank) or not _keeps_last_by_time(node):
+        return node
+    number = [_FIRST] if node.number else []
+    return Project(node.columns, node.input, (*map(column_reference, node.input.columns), *number))
+
+
+def _keeps_last_by_time(rank: Rank) -> bool:
+    first = (rank.function, rank.first, rank.last) == ("row_number", 1, 1)
+    times = [rank.input.times.get(column.name) if column.descending else None for column in rank.order]
+    return first and rank.input.mode is Mode.APPEND and rank.closes is None and times == [TimeKind.EVENT]

@@ -20,6 +20,19 @@ def described(sql: str) -> list[str]:
     return [node.shown(node.described()) for node in joins_of(sql)]
 
 
+def test_rows_that_are_not_distinct_meet_by_a_hash() -> None:
+    (join,) = joins_of("SELECT a.who, b.n FROM log_ a LEFT JOIN ups b ON a.who IS NOT DISTINCT FROM b.who")
+    assert join.described() == "LeftJoin on (who IS NOT DISTINCT FROM who0)"
+    assert isinstance(join.condition, n.Comparison)
+    assert join.condition.operator == "IS NOT DISTINCT FROM"
+    (left,), (right,) = join.left_keys, join.right_keys
+    assert isinstance(join.left, n.Project)
+    assert dict(zip(join.left.names, join.left.expressions, strict=True))[left].sql == "xxhash64(`who`)"
+    assert right not in ("who", "who0")
+    with pytest.raises(SqlError, match="A join needs a condition with an equality"):
+        joins_of("SELECT a.who, b.n FROM log_ a JOIN ups b ON CAST(a.n AS DOUBLE) IS NOT DISTINCT FROM b.n + 0e0")
+
+
 @pytest.mark.parametrize(
     ("sql", "joins"),
     [

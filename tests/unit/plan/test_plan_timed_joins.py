@@ -110,6 +110,33 @@ def test_a_key_that_is_compared_twice() -> None:
     assert (node.condition.operator, node.condition.right) == ("=", "currency0")
 
 
+@pytest.mark.parametrize(
+    ("order", "limit", "versioned"),
+    [
+        ("at_ DESC", "n = 1", True),
+        ("at_ DESC", "n <= 1", True),
+        ("at_", "n = 1", False),
+        ("at_ DESC, day_", "n = 1", False),
+        ("day_ DESC", "n = 1", False),
+        ("at_ DESC", "n <= 2", False),
+    ],
+)
+def test_all_rows_of_a_versioned_view_are_versions(order: str, limit: str, versioned: bool) -> None:
+    ranked = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY oid ORDER BY {order}) AS n FROM shipments"
+    view = f"CREATE VIEW newest AS SELECT oid, at_, n FROM ({ranked}) WHERE {limit};"
+    session = Session()
+    session.sql(f"{TABLES} {view}")
+    query = "SELECT o.id, v.n FROM orders o JOIN newest FOR SYSTEM_TIME AS OF o.ts AS v ON v.oid = o.id"
+    if not versioned:
+        with pytest.raises(SqlError, match="FOR SYSTEM_TIME AS OF"):
+            session.check(f"INSERT INTO out_ SELECT id, CAST(n AS INT) FROM ({query})")
+        return
+    (write,) = session.check(f"INSERT INTO out_ SELECT id, CAST(n AS INT) FROM ({query})")
+    (node,) = [one for one in n.walk(write) if isinstance(one, n.TemporalJoin)]
+    assert (node.right_time, node.right.mode) == ("at_", n.Mode.APPEND)
+    assert not any(isinstance(one, n.Rank) for one in n.walk(write))
+
+
 def test_what_the_left_is_filtered_by_is_filtered_below() -> None:
     tail = "WHERE o.price > 3 AND r.rate > 1"
     write = planned(
