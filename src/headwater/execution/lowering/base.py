@@ -268,5 +268,5 @@ def _spark_schema(known: StructType, operator: Operator) -> StructType:
     types = {field.name: field.dataType for field in known.fields}
     fields = StructType()
     for output in operator.output:
-        fields.add(output.name, types.get(output.name) or from_arrow_type(output.type), True)
+        fields.add(output.name, types.get(output.name) or from_arrow_type(output.type, prefer_timestamp_ntz=True), True)
     return fields
