@@ -66,6 +66,7 @@ class Watermarks:
         self._sources = sources
         self._period = period
         self._clock = clock
+        self._last_time = 0
         self._active: dict[tuple[int, str], tuple[int, float]] = {}  # a position, and when it was first seen
 
     @property
@@ -90,11 +91,14 @@ class Watermarks:
         return [[was, now] for was, now in zip(before, after, strict=True)]
 
     def processing_time(self, watermarks: list[list[Watermark]]) -> int:
-        """Of the batch with these watermarks: now, but not before its watermark, also if the clock was set back."""
+        """Of the batch with these watermarks: now, but not before its watermark, and behind that of the batch before,
+        also if the clock was set back."""
         # The time of the batch lies behind every window that its watermark has closed: a row must not fall into a
-        # window that is gone.
-        now, reached = int(time.time() * 1000), watermarks[-1][1] if self._period is not None else None
-        return now if reached is None or reached == END else max(now, reached + 1)
+        # window that is gone. And no two batches have the same time: rows that wait are told apart by it.
+        reached = watermarks[-1][1] if self._period is not None else None
+        least = 0 if reached is None or reached == END else reached + 1
+        self._last_time = max(int(time.time() * 1000), self._last_time + 1, least)
+        return self._last_time
 
     def _processing(self, commit: Commit) -> int:
         assert self._period is not None

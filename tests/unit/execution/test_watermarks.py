@@ -11,6 +11,7 @@ import pytest
 from headwater.changelog.operator import FINAL, OWN_WATERMARK
 from headwater.connectors.runtime import PLACE
 from headwater.execution import watermark_worker
+from headwater.execution import watermarks as watermarks_module
 from headwater.execution.watermark_worker import ROW_WATERMARK, WatermarkTask
 from headwater.execution.watermarks import END, WatermarkedSource, Watermarks, reported_watermarks, time_of
 from headwater.execution.worker import TaskBatch
@@ -87,6 +88,14 @@ def test_without_a_watermark_there_is_no_time() -> None:
     none = Watermarks([None])
     assert none.next(commit({"t:0": 3}, {})) == []
     assert reported_watermarks([], 1, {}, "a") == []
+
+
+def test_no_two_batches_have_the_same_processing_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also within a millisecond, and if the clock is set back."""
+    clock = iter([5.0, 5.0, 3.0, 9.0])
+    monkeypatch.setattr(watermarks_module.time, "time", lambda: next(clock))
+    watermarks = Watermarks([])
+    assert [watermarks.processing_time([]) for _ in range(4)] == [5000, 5001, 5002, 9000]
 
 
 def test_rows_have_the_watermark_of_their_partition_however_batches_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
