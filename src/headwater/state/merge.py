@@ -40,7 +40,9 @@ def merged(
         pieces = [run.between(int(low), int(high)) for run, low, high in zip(runs, at, stops, strict=True)]
         # Stable sorting keeps this order among rows of one key, so that the first of them is the newest.
         newest_first = [batch for piece in reversed(pieces) for batch in piece]
-        chunk = _newest(spec, concat([pa.Table.from_batches(newest_first, spec.run_schema)]))
+        chunk = concat([pa.Table.from_batches(newest_first, spec.run_schema)])
+        if sum(map(bool, pieces)) > 1:  # a single run is sorted, and has no key twice
+            chunk = _newest(spec, chunk)
         if drop_tombstones:
             chunk = chunk.filter(pc.invert(chunk.column(TOMBSTONE)))
         # Filtering leaves slices of larger buffers; combining frees those before the next chunk is read.
@@ -107,7 +109,9 @@ def _shadowed_in_groups(keys: Sequence[pa.Array], hashes: Ints, order: Ints, twi
     columns = [key.take(pa.array(order[places])) for key in keys]
     rows = pa.table([pa.array(hashes[places]), *columns, pa.array(places)], names=[HASH, *names, _PLACE])
     first = rows.group_by([HASH, *names], use_threads=False).aggregate([(_PLACE, "min")])
-    return np.setdiff1d(places, flat(first, f"{_PLACE}_min").to_numpy())
+    left: Bools = np.zeros(len(hashes), dtype=np.bool_)
+    left[flat(first, f"{_PLACE}_min").to_numpy()] = True
+    return places[~left[places]]
 
 
 def _groupable(key: pa.Array) -> bool:
