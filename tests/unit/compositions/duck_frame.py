@@ -105,7 +105,7 @@ class DuckFrame:
 
     @property
     def schema(self) -> StructType:
-        return from_arrow_schema(self.arrow)
+        return from_arrow_schema(self.arrow, prefer_timestamp_ntz=True)
 
     @property
     def columns(self) -> list[str]:

@@ -177,7 +177,7 @@ class _Types:
     @staticmethod
     def fromDDL(ddl: str) -> DataType:  # noqa: N802 - Spark's name
         text = CONNECTION.sql(f"SELECT CAST(NULL AS {_duck_type(ddl)}) AS x").to_arrow_table().schema
-        return from_arrow_schema(text).fields[0].dataType
+        return from_arrow_schema(text, prefer_timestamp_ntz=True).fields[0].dataType
 
 
 def _duck_type(ddl: str) -> str:

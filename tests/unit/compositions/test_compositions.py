@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from datetime import datetime
 from random import Random
 from typing import Any
 
@@ -156,8 +155,6 @@ class Composition:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.replace(tzinfo=None)  # DuckDB's casts may add one; all are UTC
     return tuple(map(_plain, value)) if isinstance(value, list) else value
 
 

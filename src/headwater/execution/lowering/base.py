@@ -268,5 +268,7 @@ def _spark_schema(known: StructType, operator: Operator) -> StructType:
     types = {field.name: field.dataType for field in known.fields}
     fields = StructType()
     for output in operator.output:
-        fields.add(output.name, types.get(output.name) or from_arrow_type(output.type, prefer_timestamp_ntz=True), True)
+        # Arrow's timestamps without a time zone are TIMESTAMP: as an instant, it would move with the session's zone.
+        new = from_arrow_type(output.type, prefer_timestamp_ntz=True)
+        fields.add(output.name, types.get(output.name) or new, True)
     return fields
