@@ -129,7 +129,7 @@ _NEXMARK = """\
 ## Nexmark
 
 The queries of `tests/nexmark` over one topic of events, half as many as the rows above, one in a millisecond and up to
-three seconds out of order; two timed runs after one that is not counted. Final tables of upsert topics and all rows of
+three seconds out of order; one timed run after one that is not counted. Final tables of upsert topics and all rows of
 logs equalled DuckDB's answers. `benchmarks/nexmark_scripts.py` says where Flink runs another text (q13) or less can be
 compared (q12)."""
 
@@ -150,7 +150,8 @@ _METHOD = """\
 
 `make bench` does it all again: it installs Flink in a venv of its own under `$HEADWATER_HOME/bench`, starts the
 embedded broker, fills topics of two partitions from fixed seeds, and runs both engines on the same SQL
-(`benchmarks/workloads.py`). `benchmarks/run.py --help` lists the options; `--only` runs single parts.
+(`benchmarks/workloads.py`, `changelog_scripts.py`, `nexmark_scripts.py`). `benchmarks/run.py --help` lists the options;
+`--only` runs single parts or groups of them.
 
 - Time is from submitting the SQL to the end of the bounded job, in a process that has already run the same job twice.
 - Both engines: parallelism 2, a Java heap of 4 GB, checkpoints on the local disk, at-least-once sinks, the Kafka client
