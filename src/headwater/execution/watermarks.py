@@ -150,19 +150,20 @@ class Watermarks:
         return seconds > 0 and now - since >= seconds
 
 
-def time_of(watermarks: Sequence[Sequence[Watermark]], sources: Sequence[int], processing: int) -> Time:
-    """The time of an operator over these sources, from what the intent says of all: that of the slowest."""
+def time_of(watermarks: Sequence[Sequence[Watermark]], sources: Sequence[int], processing: int, delay: int = 0) -> Time:
+    """The time of an operator over these sources, from what the intent says of all: that of the slowest, `delay`
+    microseconds before it."""
     mine = [watermarks[place] for place in sources] if watermarks else []
-    before, now = (_micros([pair[i] for pair in mine]) for i in (0, 1))
+    before, now = (_micros([pair[i] for pair in mine], delay) for i in (0, 1))
     return Time(before, now, processing * 1000)
 
 
-def _micros(watermarks: list[Watermark]) -> Watermark:
+def _micros(watermarks: list[Watermark], delay: int) -> Watermark:
     known = [w for w in watermarks if w is not None]
     if not known or len(known) < len(watermarks):
         return None
     least = min(known)
-    return FINAL if least >= END else least * 1000
+    return FINAL if least >= END else least * 1000 - delay
 
 
 def _later(one: Watermark, other: Watermark) -> Watermark:

@@ -159,8 +159,9 @@ class OperatorTask:
     single task reads and Spark sees no need to shuffle. For each it opens exactly the files that the last commit names,
     runs one step, and writes new runs under the attempt's name.
 
-    Its time is that of `sources`. If that has moved, a timed operator also runs in state partitions that have received
-    nothing. Such an operator is behind a shuffle into `tasks`: one for each state partition, or one for all."""
+    Its time is that of `sources`, `delay` microseconds before it. If that has moved, a timed operator also runs in
+    state partitions that have received nothing. Such an operator is behind a shuffle into `tasks`: one for each state
+    partition, or one for all."""
 
     name: str
     operator: Operator
@@ -169,10 +170,11 @@ class OperatorTask:
     reports: Accumulator[Reports]
     sources: tuple[int, ...] = ()
     tasks: int = 0
+    delay: int = 0
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         batch = TaskBatch.current()
-        time = time_of(batch.times, self.sources, batch.time)
+        time = time_of(batch.times, self.sources, batch.time, self.delay)
         # The whole input of the task: a step needs all changes of a key at once, or results would depend on how Spark
         # cuts Arrow batches.
         received = [rows for rows in batches if rows.num_rows]

@@ -31,7 +31,11 @@ def at(second: int) -> datetime:
 
 
 def micros(second: int) -> int:
-    return int((at(second) - datetime.fromisoformat("1970-01-01")).total_seconds()) * SECOND
+    return _micros(at(second))
+
+
+def _micros(time: datetime) -> int:
+    return int((time - datetime.fromisoformat("1970-01-01")).total_seconds()) * SECOND
 
 
 def operator(kind: IntervalKind, low: int, high: int, condition: bool = False) -> IntervalJoinOperator:
@@ -76,7 +80,10 @@ def test_every_pair_is_found_once(
         rest = [row[3] for row in history[cut:]]
         watermark = micros(min(rest) - 1) if rest and random.random() < 0.7 else before
         watermark = max(watermark, before) if watermark is not None and before is not None else watermark
-        fed.feed(*(changes(batch, side) for side in (0, 1)), time=Time(before, watermark))
+        emitted = fed.feed(*(changes(batch, side) for side in (0, 1)), time=Time(before, watermark))
+        # What comes behind waits so much longer: no row is late there.
+        reached = micros(-1) if before is None else before - max(interval[1], -interval[0], 0) * SECOND
+        assert all(_micros(row[place]) > reached for _, row in emitted for place in (2, 5) if row[place] is not None)
         before = watermark
         if random.random() < 0.3:
             fed.restart()

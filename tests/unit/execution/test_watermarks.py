@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headwater.changelog.operator import FINAL, OWN_WATERMARK
+from headwater.changelog.operator import FINAL, OWN_WATERMARK, Time
 from headwater.connectors.runtime import PLACE
 from headwater.execution import watermark_worker
 from headwater.execution import watermarks as watermarks_module
@@ -72,6 +72,7 @@ def test_the_slowest_source_decides_for_an_operator_over_several() -> None:
     assert time_of(watermarks, (0, 1), 7).watermark_before is None
     assert time_of(watermarks, (1,), 7).watermark_before == 1_000_000
     assert time_of([[5, END]], (0,), 7).watermark == FINAL
+    assert time_of([[5, END]], (0,), 7, 2_000) == Time(3_000, FINAL, 7_000), "what is final waits for nothing"
     assert not time_of([], (0,), 7).moved
 
 

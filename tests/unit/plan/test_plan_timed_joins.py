@@ -81,6 +81,37 @@ def test_other_joins_are_regular(query: str) -> None:
     assert isinstance(joined(query), n.Join)
 
 
+_JOINED = (
+    "(SELECT o.id, o.ts, s.at_ FROM orders o JOIN shipments s ON o.id = s.oid "
+    "AND s.at_ BETWEEN o.ts - INTERVAL '1' HOUR AND o.ts + INTERVAL '4' HOUR)"
+)
+
+
+@pytest.mark.parametrize("time", ["ts", "at_"])
+def test_both_times_are_event_time_behind_an_interval_join(time: str) -> None:
+    view = f"CREATE VIEW joined AS SELECT * FROM {_JOINED} UNION ALL SELECT id, ts, ts FROM orders;"
+    query = f"SELECT id, CAST(COUNT(*) AS INT) FROM TUMBLE(TABLE joined, DESCRIPTOR({time}), INTERVAL '1' DAY)"
+    (write,) = Session().check(f"{TABLES} {view} INSERT INTO out_ {query} GROUP BY id, window_start, window_end")
+    (window,) = [node for node in n.walk(write) if isinstance(node, n.WindowAggregate)]
+    assert window.input.delay == 4 * HOURS, "of a union that of the slowest"
+    assert window.mode is n.Mode.APPEND
+
+
+def test_delays_add_up() -> None:
+    join = f"{_JOINED} j JOIN orders p ON p.id = j.id AND p.ts BETWEEN j.at_ - INTERVAL '2' HOUR AND j.at_"
+    write = planned(f"SELECT j.id, p.price FROM {join} WHERE j.id > 3")
+    first, second = [node for node in n.walk(write) if isinstance(node, n.IntervalJoin)]
+    assert (first.delay, second.delay) == (4 * HOURS, 6 * HOURS)
+    assert set(second.times) == {"at_", "ts0"}
+
+
+def test_an_interval_of_processing_time_has_no_event_time() -> None:
+    query = "SELECT a.id, b.price FROM orders a JOIN orders b ON a.id = b.id AND a.p BETWEEN b.p AND b.p"
+    node = joined(query)
+    assert isinstance(node, n.IntervalJoin)
+    assert (node.times, node.delay) == ({}, 0)
+
+
 def test_conditions_in_where_count() -> None:
     query = "SELECT o.id, 1 FROM orders o, shipments s WHERE o.id = s.oid AND o.ts BETWEEN s.at_ AND s.at_"
     assert isinstance(joined(query), n.IntervalJoin)

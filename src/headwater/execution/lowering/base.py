@@ -172,7 +172,9 @@ class Lowering:
             operator = Expiring(operator, self.root.ttl * 1000)
         self.state_tables[name] = operator.tables
         sources, tasks = self._sources_of_time(node), _tasks_of_frame(frame) if operator.timed else 0
-        task = OperatorTask(name, operator, self.partitions, self.location, self.reports, sources, tasks)
+        by_event_time = node.clock is n.TimeKind.EVENT
+        delay = max((child.delay for child in node.inputs), default=0) if by_event_time else 0
+        task = OperatorTask(name, operator, self.partitions, self.location, self.reports, sources, tasks, delay)
         return map_in_arrow(frame, task, schema)
 
     @property

@@ -187,6 +187,12 @@ class Node:
         return {}
 
     @cached_property
+    def delay(self) -> int:
+        """By how many microseconds the event time of a row may be behind the watermark of its sources, if the row is
+        not late."""
+        return max((child.delay for child in self.inputs), default=0)
+
+    @cached_property
     def window(self) -> Window | None:
         """The window of each row, if there is one."""
         return None

@@ -45,6 +45,20 @@ class IntervalJoin(_TimedJoin):
         return self.left.times[self.left_time]
 
     @cached_property
+    def times(self) -> Mapping[str, TimeKind]:
+        """Those that are compared: a pair is found as long as one of its rows is on time, and the other is not further
+        from it than the interval."""
+        return dict.fromkeys((self.left_time, self.right_time), TimeKind.EVENT) if self._by_event_time else {}
+
+    @cached_property
+    def delay(self) -> int:
+        return super().delay + (max(self.high, -self.low, 0) if self._by_event_time else 0)
+
+    @property
+    def _by_event_time(self) -> bool:
+        return self.clock is TimeKind.EVENT
+
+    @cached_property
     def keys(self) -> tuple[Key, ...]:
         if self.kind != "inner":
             return ()
