@@ -12,7 +12,6 @@ HERE = Path(__file__).parent
 RECIPES = sorted(HERE.glob("*.sql"))
 
 NOT_YET = {
-    "lateral_join": "a correlated query in FROM",
     "match_recognize": "patterns of rows",
     "sorting": "ORDER BY",
 }

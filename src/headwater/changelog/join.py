@@ -95,6 +95,11 @@ class JoinOperator(JoinSides, Emitting):
         return (*rows, *(side.totals for side in counted))
 
     @property
+    def preserved(self) -> tuple[str, ...]:
+        """The sides whose rows are shown, or hidden, for having no match."""
+        return _PRESERVED[self.kind]
+
+    @property
     def _pairs_shown(self) -> bool:
         return self.kind not in ("semi", "anti", "mark")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -16,7 +16,9 @@ from headwater.plan import nodes as n
 from headwater.plan.coerce import wider
 from headwater.plan.from_clause import FromClause, resolves, without_queries
 from headwater.plan.grouping import build_grouped, needs_grouping
+from headwater.plan.hints import state_ttls, with_state_ttls
 from headwater.plan.join_conditions import JoinSettings
+from headwater.plan.lateral import LateralRows, lateral_rows
 from headwater.plan.names import unique_names
 from headwater.plan.nodes import column_reference
 from headwater.plan.over_windows import Overs
@@ -62,6 +64,7 @@ class Builder:
         self.locate = locate
         self.rules = rules or PlanRules()
         self.join_settings = JoinSettings(locate, self.rules.joins_without_equality)
+        self._read: list[dict[str, n.Node]] = []  # for each SELECT that is being planned: what is in its FROM
 
     def insert(self, statement: Insert) -> n.Write:
         table = self.catalog.table(statement.target, statement.position)
@@ -108,9 +111,8 @@ class Builder:
         return found
 
     def _select(self, select: exp.Select, named: Named) -> n.Node:
-        hint = select.args.get("hint")
-        if hint is not None:
-            raise self._error(hint, "Hints of a query are not supported.", _TABLE_HINTS)
+        ttls = state_ttls(select, self.locate)
+        self._read.append({})
         for clause, what in (("laterals", "LATERAL"), ("qualify", "QUALIFY")):
             if select.args.get(clause):
                 raise self._unsupported(select.args[clause][0], what)
@@ -124,7 +126,8 @@ class Builder:
         # DISTINCT is a GROUP BY of all columns without aggregates: one operator, and the same rules for retractions.
         if select.args.get("distinct") is not None:
             node = n.Aggregate(node.columns, node, node.names, ())
-        return node
+        read = self._read.pop()
+        return with_state_ttls(node, ttls, read, self.locate) if ttls else node
 
     def source(self, select: exp.Expr, named: Named, taken: set[str]) -> tuple[Relation, list[exp.Expr]]:
         """The rows of FROM that pass WHERE, and those of its conditions that name columns that are not there: they may
@@ -138,7 +141,7 @@ class Builder:
         # WHERE goes along to the joins: an equality between two tables of a comma list is the key of their join, and
         # without it the join would be one of all pairs.
         plain = [tree for tree in conjuncts(condition) if not has_query(tree)]
-        clause = FromClause(self._factors(named), self.join_settings, taken)
+        clause = FromClause(_Relations(self, named), self.join_settings, taken)
         relation, outside = clause.build(relation, joins, plain)
         # Queries inside of conditions are joined last, when fewer rows are left.
         queries = [*of_joins, *(tree for tree in conjuncts(condition) if has_query(tree))]
@@ -148,10 +151,7 @@ class Builder:
         from_ = select.args.get("from_")
         if from_ is None:
             return Relation(_ONE_ROW, Scope(()))
-        return self._factor(from_.this, named, taken)
-
-    def _factors(self, named: Named) -> Callable[[exp.Expr, set[str]], Relation]:
-        return lambda tree, taken: self._factor(tree, named, taken)
+        return self.factor(from_.this, named, taken)
 
     def items(self, select: exp.Expr, scope: Scope) -> list[exp.Expr]:
         return expand_stars(select.expressions, scope, self.locate)
@@ -175,17 +175,21 @@ class Builder:
         columns = tuple(n.Column(name, e.type) for name, e in zip(names, compiled, strict=True))
         return with_proctime(n.Project(columns, relation.node, tuple(compiled)))
 
-    def _factor(self, source: exp.Expr, named: Named, taken: set[str]) -> Relation:
+    def factor(self, source: exp.Expr, named: Named, taken: set[str]) -> Relation:
         """One table, query or parenthesised join of FROM."""
         inner = source.this if isinstance(source, exp.Subquery) else None
         if isinstance(inner, exp.Expr) and inner.args.get("joins") and not isinstance(inner, exp.Select):
             if source.alias:
                 raise self._unsupported(source, "An alias of joins in parentheses")
-            clause = FromClause(self._factors(named), self.join_settings, taken)
-            return clause.build(self._factor(inner, named, taken), inner.args["joins"], [])[0]
+            clause = FromClause(_Relations(self, named), self.join_settings, taken)
+            return clause.build(self.factor(inner, named, taken), inner.args["joins"], [])[0]
         if isinstance(source, exp.Unnest):
             return unnested(Relation(_ONE_ROW, Scope(())), source, taken, self.locate, outer=False)
         node, alias = self._relation(source, named)
+        if self._read:
+            if any(node is other for other in self._read[-1].values()):
+                node = replace(node)  # a WITH that is read twice: a hint may be about one of them
+            self._read[-1].setdefault(alias, node)
         return relation_of(node, alias, taken)
 
     def _relation(self, source: exp.Expr, named: Named) -> tuple[n.Node, str]:
@@ -280,7 +284,20 @@ class Builder:
         return self._error(at, f"{what} is not supported.", f"{_LIMITS} {_INSTEAD}")
 
 
-_TABLE_HINTS = "Remove it. The OPTIONS of a table stand behind its name in FROM."
+@dataclass(frozen=True)
+class _Relations:
+    """What FROM asks for: see `from_clause.MakeRelations`."""
+
+    builder: Builder
+    named: Named
+
+    def relation(self, tree: exp.Expr, taken: set[str]) -> Relation:
+        return self.builder.factor(tree, self.named, taken)
+
+    def lateral(self, tree: exp.Lateral, left: Scope, taken: set[str]) -> LateralRows:
+        return lateral_rows(self.builder, self.named, tree, left, taken)
+
+
 _LIMITS = "docs/limits.md lists what queries can do."
 _INSTEAD = "docs/coming-from-flink.md says what to do instead."
 _ONE = Expr("1", INT.not_null(), frozenset(), "1")

@@ -38,8 +38,16 @@ def _promises(node: n.Node) -> str:
     if node.key is not None:
         parts.append(f"key=({', '.join(shown_text(name, node.display_names) for name in node.key)})")
     if node.remembers:
-        parts.append(f"state: {node.remembers}")
+        parts.append(f"state: {node.remembers}{_kept(node)}")
     fallback = node.table.connector.fallback(node.table) if isinstance(node, n.Scan | n.Write) else ""
     if fallback:
         parts.append(f"by: {fallback}")
     return "  ".join(parts)
+
+
+def _kept(node: n.Node) -> str:
+    """For how long, where a hint says so."""
+    shown = ["as set" if ttl is None else f"for {ttl / 1000:g} s" if ttl else "forever" for ttl in node.ttls]
+    if len(shown) > 1:
+        shown = [f"{side} {text}" for side, text in zip(("left", "right"), shown, strict=True)]
+    return f", kept {', '.join(shown)}" if shown else ""

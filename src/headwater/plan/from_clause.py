@@ -7,9 +7,10 @@ is before it is its left side. Conditions on one relation are filters on that re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
+from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
 
@@ -25,16 +26,27 @@ from headwater.sql.functions.casts import convert
 from headwater.sql.functions.spark_sql import combine
 from headwater.sql.trees import name_path
 
+if TYPE_CHECKING:
+    from headwater.plan.lateral import LateralRows
+
 __all__ = ["FromClause", "resolves", "without_queries"]
 
-MakeRelation = Callable[[exp.Expr, set[str]], Relation]
+
+class MakeRelations(Protocol):
+    """Plans one table or query; the names of its columns are new in `taken`."""
+
+    def relation(self, tree: exp.Expr, taken: set[str]) -> Relation: ...
+
+    def lateral(self, tree: exp.Lateral, left: Scope, taken: set[str]) -> LateralRows:
+        """A query that may name columns of `left`."""
 
 
 class FromClause:
     """What FROM has given so far. `make` plans one table or query; the names of its columns are new in `taken`."""
 
-    def __init__(self, make: MakeRelation, settings: JoinSettings, taken: set[str] | None = None) -> None:
-        self._make = make
+    def __init__(self, make: MakeRelations, settings: JoinSettings, taken: set[str] | None = None) -> None:
+        self._make = make.relation
+        self._make_lateral = make.lateral
         self._settings = settings
         self._locate = settings.locate
         self._taken = taken if taken is not None else set()
@@ -52,6 +64,8 @@ class FromClause:
             self._at = join
             if isinstance(join.this, exp.Unnest):
                 self._unnest(join, join.this)
+            elif isinstance(join.this, exp.Lateral) and isinstance(join.this.this, exp.Subquery):
+                self._lateral(join, join.this)
             elif join.this.args.get("version") is not None:
                 left = self._as_of(join, left)
             elif join.args.get("side"):
@@ -89,6 +103,34 @@ class FromClause:
             )
         self._factors = [unnested(self._joined(), tree, self._taken, self._locate, outer=bool(side))]
         self._conditions = [bind(condition, self.scope, self._locate) for condition in conditions]
+
+    def _lateral(self, join: exp.Join, tree: exp.Lateral) -> None:
+        """Each row of the joins so far meets what the query has for it."""
+        side, conditions = str(join.args.get("side") or ""), conjuncts(join.args.get("on"))
+        conditions = [condition for condition in conditions if not is_true(condition)]
+        if side.upper() not in {"", "LEFT"} or (side and conditions) or join.args.get("using"):
+            hint = "Write the condition into the query."
+            fact = "LATERAL can be joined by CROSS JOIN, INNER JOIN and LEFT JOIN … ON TRUE."
+            raise SqlError(fact, position=self._locate(join), hint=hint)
+        left = self._joined()
+        rows = self._make_lateral(tree, left.scope, self._taken)
+        kind: n.JoinKind = "left" if side or rows.single else "inner"
+        joined = JoinBuilder(left, rows.relation, kind, self._settings).on(rows.conditions, join)
+        self._factors = [self._counted(joined, rows.counts)]
+        self._conditions = [bind(condition, self.scope, self._locate) for condition in conditions]
+
+    def _counted(self, joined: Relation, counts: frozenset[str]) -> Relation:
+        """With 0 in these columns, where nothing was found to count."""
+        added, columns = {}, []
+        for column in joined.scope.columns:
+            if column.column in counts:
+                value = n.column_reference(n.Column(column.column, column.type))
+                name, kind = self._settings.fresh(), column.type.not_null()
+                added[name] = combine([value], f"coalesce({value.sql}, 0)", kind, f"COALESCE({value.text}, 0)")
+                columns.append(replace(column, column=name, type=kind))
+            else:
+                columns.append(column)
+        return Relation(with_expressions(joined.node, added), Scope(tuple(columns)))
 
     def _outer(self, join: exp.Join, where: list[exp.Expr]) -> list[exp.Expr]:
         """The joins so far are its left side. What WHERE says about rows of a side that is kept can be said before."""

@@ -85,8 +85,9 @@ def _is_rank(window: exp.Window) -> bool:
     return type(window.this) in _FUNCTIONS
 
 
-def build_limited(builder: Builder, query: exp.Expr, named: Named) -> n.Node:
-    """A query with LIMIT, and perhaps ORDER BY and OFFSET: the rows with the first numbers in that order."""
+def build_limited(builder: Builder, query: exp.Expr, named: Named, by: n.Key = ()) -> n.Node:
+    """A query with LIMIT, and perhaps ORDER BY and OFFSET: the rows with the first numbers in that order, of all or for
+    each value of its columns `by`."""
     order, limit, offset = (query.args.get(clause) for clause in ("order", "limit", "offset"))
     if limit is None:
         raise SqlError(
@@ -103,7 +104,7 @@ def build_limited(builder: Builder, query: exp.Expr, named: Named) -> n.Node:
     items = order.expressions if order is not None else []
     node, columns = _with_sort_columns(builder, bare, [item.this for item in items], named)
     sorting = tuple(sort_column(name, item) for name, item in zip(columns, items, strict=True))
-    ranked: n.Node = n.Rank(node.columns, node, (), sorting, first=skipped + 1, last=last)
+    ranked: n.Node = n.Rank(node.columns, node, by, sorting, first=skipped + 1, last=last)
     kept = [c for c in node.columns if not c.name.startswith(_HIDDEN)]
     if len(kept) < len(node.columns):
         ranked = n.Project(tuple(kept), ranked, tuple(map(column_reference, kept)))

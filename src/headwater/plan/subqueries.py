@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from headwater.errors import SqlError
 from headwater.plan import nodes as n
-from headwater.plan.from_clause import resolves
+from headwater.plan.correlation import compared_with
 from headwater.plan.grouping import needs_grouping
 from headwater.plan.join_conditions import JoinBuilder
 from headwater.plan.predicates import COMPARISONS, conjuncts, has_query, unwrapped
@@ -268,11 +268,9 @@ class Subqueries:
 
     def _equality(self, tree: exp.Expr, inner: Scope) -> tuple[exp.Expr, exp.Expr]:
         """What the query compares, and the value of the query around it, bound."""
-        if isinstance(tree, exp.EQ):
-            for own, outer in ((tree.left, tree.right), (tree.right, tree.left)):
-                names = list(name_nodes(outer))
-                if resolves(own, inner) and names and not any(resolves(name, inner) for name in names):
-                    return own, bind(outer, self.relation.scope, self._locate)
+        pair = compared_with(tree, inner, self.relation.scope, self._locate)
+        if pair is not None:
+            return pair
         for node in name_nodes(tree):  # a name that is nowhere is what is wrong
             bind(node, Scope(inner.columns, self.relation.scope), self._locate)
         fact = "A query that gives a value can name columns of the query around it in equalities only."

@@ -7,9 +7,12 @@ the script the INSERT is written: it is 'pipeline.name' if that is set, else the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Literal
+
+from sqlglot import exp
 
 from headwater.catalog.catalog import Catalog
 from headwater.connectors.result import Channel, ResultConnector
@@ -18,6 +21,7 @@ from headwater.options.session import SessionOptions, check_job_name, is_declare
 from headwater.plan.batch_mode import check_bounded, check_inserts_only
 from headwater.plan.build import PlanRules
 from headwater.plan.fingerprint import Fingerprint, fingerprint_of
+from headwater.plan.hints import hint_notes
 from headwater.plan.nodes import Write
 from headwater.plan.planner import plan_insert
 from headwater.plan.query import PlannedQuery, plan_query
@@ -100,6 +104,11 @@ class Definitions:
     def outcome(self, statement: s.Statement) -> StatementOutcome:
         """The same, with what there is to show."""
         statement = bound_functions(statement, self.catalog)
+        outcome = self._outcome(statement)
+        notes = tuple(note for query in _queries(statement) for note in hint_notes(query))
+        return replace(outcome, notes=(*outcome.notes, *notes)) if notes else outcome
+
+    def _outcome(self, statement: s.Statement) -> StatementOutcome:
         match statement:
             case s.CreateTable():
                 return self._create_table(statement)
@@ -256,6 +265,18 @@ class Definitions:
             detail="A job is named by 'pipeline.name', or else by the table it writes, and its checkpoint by the job.",
             hint=hint,
         )
+
+
+def _queries(statement: s.Statement) -> Iterator[exp.Expr]:
+    match statement:
+        case s.StatementSet():
+            yield from (insert.query for insert in statement.inserts)
+        case s.Insert() | s.Query() | s.CreateView():
+            yield statement.query
+        case s.CreateTable() if statement.query is not None:
+            yield statement.query
+        case s.Explain():
+            yield from _queries(statement.target) if isinstance(statement.target, s.Statement) else [statement.target]
 
 
 def _located(error: HeadwaterError, statement: s.SetOption) -> SqlError:

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 from operator_model import Played, key_hash, reopened
 
-from headwater.changelog.join import JoinInput, JoinOperator
+from headwater.changelog.join import JoinInput, JoinKind, JoinOperator
 from headwater.changelog.kinds import DELETE, INSERT
 from headwater.changelog.operator import Operator, Time
 from headwater.changelog.ordering import SortKey
 from headwater.changelog.over import OverTableOperator
 from headwater.changelog.rank import RankOperator
-from headwater.changelog.state_ttl import Expiring
+from headwater.changelog.state_ttl import Expiring, all_together, sides_apart
 
 COLUMNS = pa.schema([("k", pa.int64()), ("x", pa.int64())])
 OTHER = pa.schema([("c", pa.int64()), ("y", pa.int64())])
@@ -30,7 +30,7 @@ OPERATORS: dict[str, tuple[Operator, list[pa.Schema]]] = {
 
 def played(name: str, spread: int = 1 << 20) -> Played:
     operator, columns = OPERATORS[name]
-    return Played(Expiring(operator, TTL), [key_hash([0], spread)] * len(columns), columns)
+    return Played(Expiring(operator, all_together(operator, TTL)), [key_hash([0], spread)] * len(columns), columns)
 
 
 def feed(fed: Played, rows: list[Any], now: int) -> list[Any]:
@@ -76,6 +76,39 @@ def test_used_state_is_as_without_a_limit(spread: int) -> None:
         assert fed.feed([*rows, *gone], time=Time(processing=now)) == plain.feed([*rows, *gone])
 
 
+def joined(kind: JoinKind, left: int, right: int) -> Played:
+    join = JoinOperator(JoinInput(COLUMNS, ("k",)), JoinInput(OTHER, ("c",)), kind, mark="m")
+    return Played(Expiring(join, sides_apart(join, (left, right))), [key_hash([0])] * 2, [COLUMNS, OTHER])
+
+
+def test_the_sides_of_a_join_are_forgotten_apart() -> None:
+    fed = joined("inner", TTL, 0)
+    fed.feed([(INSERT, (1, 1))], [(INSERT, (1, 7))], time=Time(processing=0))
+    assert fed.feed([(INSERT, (1, 2))], [], time=Time(processing=TTL)) == [(INSERT, (1, 2, 1, 7))], "the right is kept"
+    assert fed.feed([], [(INSERT, (1, 8))], time=Time(processing=TTL)) == [(INSERT, (1, 2, 1, 8))], "the left is not"
+    fed = joined("inner", 0, TTL)
+    fed.feed([(INSERT, (1, 1))], [(INSERT, (1, 7))], time=Time(processing=0))
+    assert fed.feed([(INSERT, (1, 2))], [], time=Time(processing=TTL)) == []
+    assert len(fed.feed([], [(INSERT, (1, 8))], time=Time(processing=TTL))) == 2
+
+
+@pytest.mark.parametrize("kind", ["left", "semi", "anti", "mark"])
+def test_what_decides_about_a_row_is_kept_as_long_as_the_row(kind: JoinKind) -> None:
+    """Played.feed insists that nothing is retracted that was not there."""
+    for left, right in ((0, TTL), (3 * TTL, TTL)):
+        fed = joined(kind, left, right)
+        fed.feed([(INSERT, (1, 1))], [(INSERT, (1, 7))], time=Time(processing=0))
+        fed.feed([(INSERT, (2, 1))], [], time=Time(processing=2 * TTL))
+        fed.feed([], [(INSERT, (1, 8))], time=Time(processing=2 * TTL))
+        fed.feed([], [(DELETE, (1, 7)), (DELETE, (1, 8))], time=Time(processing=2 * TTL))
+        alone = {"left": (1, 1, None, None), "anti": (1, 1), "mark": (1, 1, False)}
+        assert [row for row in fed.result.rows if row[0] == 1] == ([alone[kind]] if kind in alone else [])
+    fed = joined(kind, TTL, 0)
+    fed.feed([(INSERT, (1, 1))], [(INSERT, (1, 7))], time=Time(processing=0))
+    assert fed.feed([], [(DELETE, (1, 7))], time=Time(processing=TTL)) == [], "the row is forgotten"
+
+
 def test_it_can_be_sent_to_another_process() -> None:
-    operator = Expiring(OPERATORS["rank"][0], TTL)
+    rank = OPERATORS["rank"][0]
+    operator = Expiring(rank, all_together(rank, TTL))
     assert pickle.loads(pickle.dumps(operator)) == operator

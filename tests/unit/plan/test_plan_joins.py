@@ -159,6 +159,12 @@ def test_the_columns_of_using_are_one() -> None:
         ("SELECT who, (SELECT n FROM ups) FROM log_", "A query that gives a value must be known to have at most one row", "(SELECT"),
         ("SELECT who, (SELECT MAX(u.n) FROM ups u WHERE u.n < log_.n) FROM log_", "can name columns of the query around it in equalities only", "u.n < log_"),
         ("SELECT who, (SELECT MAX(u.n) FROM ups u WHERE u.n = log_.zzz) FROM log_", "Unknown column 'zzz' in 'log_'", "log_.zzz"),
+        ("SELECT a.who, t.c FROM ups a, LATERAL (SELECT COUNT(*) + 1 AS c FROM log_ l WHERE l.id = a.id) t", "A LATERAL query of aggregates without GROUP BY selects aggregates only", "COUNT"),
+        ("SELECT a.who, t.n FROM ups a, LATERAL (SELECT n FROM log_ l WHERE l.id > a.id LIMIT 1) AS t", "A LATERAL query with aggregates, DISTINCT or LIMIT", "l.id > a.id"),
+        ("SELECT a.who, t.n FROM ups a, LATERAL (SELECT n FROM log_ l WHERE l.id > a.id) AS t", "A join needs a condition with an equality", ", LATERAL"),
+        ("SELECT a.who, t.n FROM ups a RIGHT JOIN LATERAL (SELECT n FROM log_ l WHERE l.id = a.id) AS t ON TRUE", "LATERAL can be joined by", "RIGHT"),
+        ("SELECT a.who, t.n FROM ups a, LATERAL (SELECT n FROM log_ UNION ALL SELECT n FROM by_id) AS t", "The query of LATERAL is a SELECT with FROM", "UNION"),
+        ("SELECT a.who, t.n FROM ups a, LATERAL (SELECT n FROM log_ l WHERE l.id = a.zzz) AS t", "Unknown column 'zzz'", "a.zzz"),
         ("SELECT who, 1 FROM log_ WHERE EXISTS (SELECT 1 FROM ups WHERE ups.id = 7 AND nope = 1)", "Unknown column 'nope'", "nope"),
     ],
 )  # fmt: skip
@@ -169,6 +175,32 @@ def test_what_is_refused_is_shown_at_its_place(sql: str, fact: str, at: str) -> 
     assert fact in raised.value.fact
     assert raised.value.position is not None
     assert raised.value.position.column == text.index(at) + 1
+
+
+@pytest.mark.parametrize(
+    ("sql", "nodes"),
+    [
+        ("SELECT a.who, t.n FROM ups a, LATERAL (SELECT n FROM log_ WHERE id = a.id ORDER BY n DESC LIMIT 2 OFFSET 1) AS t", ["Join on (id = id)", "Rank ROW_NUMBER() OVER (PARTITION BY id ORDER BY n DESC) from 2 to 3"]),
+        ("SELECT a.who, t.n FROM ups a LEFT JOIN LATERAL (SELECT * FROM log_ l WHERE l.id = a.id AND l.n > a.n) AS t ON TRUE", ["LeftJoin on (id = id) AND (n > n)"]),
+        ("SELECT a.who, x FROM ups a CROSS JOIN LATERAL (SELECT n FROM log_ l WHERE l.id = a.id AND l.who = 'x') AS t (x)", ["Join on (id = id)"]),
+        ("SELECT a.who, t.c FROM ups a, LATERAL (SELECT COUNT(*) AS c FROM log_ l WHERE l.id = a.id) AS t", ["LeftJoin on (id = id)", "Aggregate group by (id) [COUNT(*)]"]),
+        ("SELECT a.who, t.s FROM ups a JOIN LATERAL (SELECT SUM(n) AS s FROM log_ l WHERE l.id = a.id GROUP BY who) AS t ON t.s > 3", ["Join on (id = id)", "Aggregate group by (who, id) [SUM(n)]"]),
+        ("SELECT a.who, t.n FROM ups a, LATERAL (SELECT DISTINCT n FROM log_ l WHERE l.id = a.id) AS t", ["Join on (id = id)", "Aggregate group by (n, id) []"]),
+        ("SELECT a.who, t.n FROM ups a, LATERAL (SELECT MAX(n) AS n FROM log_) AS t", ["Join of all rows", "Aggregate group by () [MAX(n)]"]),
+    ],
+)  # fmt: skip
+def test_lateral_queries_are_joins(sql: str, nodes: list[str]) -> None:
+    kinds = n.Join | n.Rank | n.Aggregate
+    walked = [node for node in reversed(n.walk(plan(f"INSERT INTO shown {sql}"))) if isinstance(node, kinds)]
+    assert [node.shown(node.described()) for node in walked] == nodes
+
+
+def test_a_count_of_nothing_is_zero() -> None:
+    sql = "SELECT id, c, s FROM ups, LATERAL (SELECT COUNT(n) AS c, SUM(n) AS s FROM log_ l WHERE l.id = ups.id)"
+    node = query(sql)
+    assert [str(c.type) for c in node.columns] == ["INT NOT NULL", "BIGINT NOT NULL", "BIGINT"]
+    assert node.keys == (("id",),)
+    assert query(sql.replace("id, c, s", "*")).names == ("id", "who", "n", "extra", "c", "s"), "no further columns"
 
 
 def test_a_mark_is_shown_as_what_it_asks() -> None:

@@ -14,7 +14,6 @@ from headwater.errors import SqlError
         ("SELECT x, 1 FROM LATERAL TABLE(f(1)) AS u (x)", "LATERAL", "LATERAL"),
         ("SELECT x, 1 FROM TABLE(f(1)) AS u (x)", "The table function F", "TABLE"),
         ("SELECT who, n FROM ups FOR SYSTEM_TIME AS OF PROCTIME()", "FOR SYSTEM_TIME AS OF", "ups"),
-        ("SELECT /*+ STATE_TTL('log_' = '1d') */ who, n FROM log_", "Hints of a query", "/*+"),
         ("SELECT who, LAST_VALUE(n RESPECT NULLS) FROM log_", "LAST_VALUE", "LAST_VALUE"),
         ("SELECT who, LISTAGG(who) WITHIN GROUP (ORDER BY n) FROM log_", "WITHIN GROUP", "WITHIN"),
         ("SELECT who, LOWER(who) IGNORE NULLS FROM log_", "IGNORE NULLS", "LOWER"),

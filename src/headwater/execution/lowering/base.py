@@ -19,10 +19,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
+from headwater.changelog.join import JoinOperator
 from headwater.changelog.kinds import HASH, KIND
 from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, POSITION
 from headwater.changelog.operator import ORIGIN, OWN_WATERMARK, Operator
-from headwater.changelog.state_ttl import Expiring
+from headwater.changelog.state_ttl import Expiring, all_together, sides_apart
 from headwater.connectors.runtime import PLACE, ScanPlan
 from headwater.connectors.spark_types import type_sql
 from headwater.connectors.workers import map_in_arrow
@@ -168,8 +169,8 @@ class Lowering:
         name = operator_name(self.root, node)
         # Operators with timers remove their state themselves, by the watermark; a TTL beside it could remove what a
         # late row still needs.
-        if self.root.ttl and not node.timed:
-            operator = Expiring(operator, self.root.ttl * 1000)
+        if not node.timed:
+            operator = _expiring(operator, [self.root.ttl if ttl is None else ttl for ttl in node.ttls or (None,)])
         self.state_tables[name] = operator.tables
         sources, tasks = self._sources_of_time(node), _tasks_of_frame(frame) if operator.timed else 0
         by_event_time = node.clock is n.TimeKind.EVENT
@@ -191,6 +192,15 @@ class Lowering:
         if node.timed and node.clock is n.TimeKind.PROCESSING:
             return (len(self.inputs.sources),)
         return tuple(sorted({self.inputs.place_of(scan) for scan in watermark_scans(node)}))
+
+
+def _expiring(operator: Operator, ttls: Sequence[int]) -> Operator:
+    """`ttls` of all inputs together, or of each side of a join, in milliseconds."""
+    micros = [ttl * 1000 for ttl in ttls]
+    if len(set(micros)) == 1:
+        return Expiring(operator, all_together(operator, micros[0])) if micros[0] else operator
+    assert isinstance(operator, JoinOperator)
+    return Expiring(operator, sides_apart(operator, (micros[0], micros[1])))
 
 
 def _tasks_of_frame(frame: DataFrame) -> int:

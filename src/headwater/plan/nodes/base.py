@@ -8,7 +8,7 @@ Immutable values: two nodes are equal if they compute the same. Facts flow up as
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import ClassVar
@@ -127,6 +127,10 @@ class Node:
     """`columns` are what the node emits, in order, with unique names."""
 
     columns: tuple[Column, ...]
+
+    ttls: tuple[int | None, ...] = field(default=(), kw_only=True)
+    """What STATE_TTL says about the state of each input, in milliseconds, where 0 is forever; None, and (), if it says
+    nothing: then `table.exec.state.ttl` does."""
 
     state_version: ClassVar[int] = 0
     """Of what the operator writes into its state tables; 0 if it has none. Count one up when the same bytes would mean
