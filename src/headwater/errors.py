@@ -62,6 +62,9 @@ __all__ = [
 ]
 
 
+_WIDEST = 68  # of a line of SQL in an error: a terminal has 80 columns, and the number of the line stands before it
+
+
 class HeadwaterError(Exception):
     """Base of all: `fact` is one short sentence, `detail` what was seen, `hint` what to do."""
 
@@ -92,8 +95,20 @@ class Position:
     def render(self, name: str = "") -> str:
         where = f"{name}:{self.line}:{self.column}" if name else f"line {self.line}, column {self.column}"
         gutter = str(self.line)
-        caret = " " * (self.column - 1) + "^" * max(1, self.length)
-        return f"{where}\n  {gutter} | {self.text}\n  {' ' * len(gutter)} | {caret}"
+        text, column, length = self._part()
+        caret = " " * (column - 1) + "^" * max(1, length)
+        return f"{where}\n  {gutter} | {text}\n  {' ' * len(gutter)} | {caret}"
+
+    def _part(self) -> tuple[str, int, int]:
+        """What of a long line is shown, and where the place is in that: a caret below a line that a terminal has
+        broken would point at nothing."""
+        if len(self.text) <= _WIDEST or self.column > len(self.text):
+            return self.text, self.column, self.length
+        length = min(self.length, _WIDEST // 2)
+        first = min(max(0, self.column - 1 - (_WIDEST - length) // 2), len(self.text) - _WIDEST)
+        cut = self.text[first : first + _WIDEST]
+        before, behind = "…" if first else "", "…" if first + _WIDEST < len(self.text) else ""
+        return f"{before}{cut}{behind}", self.column - first + len(before), length
 
 
 class SqlError(HeadwaterError):

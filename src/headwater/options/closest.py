@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 __all__ = ["close_to", "closest", "did_you_mean"]
 
-_ALMOST = 0.9
+_NEAR, _ALMOST = 0.65, 0.9  # less than that has little in common but a prefix
 
 
 def closest(word: str, candidates: Iterable[str]) -> str | None:
     """The candidate most like `word`, without regard to case, `_` and `-`; None if nothing is near."""
     by_plain = {_plain(candidate): candidate for candidate in candidates}
-    found = difflib.get_close_matches(_plain(word), by_plain, n=1, cutoff=0.6)
+    found = difflib.get_close_matches(_plain(word), by_plain, n=1, cutoff=_NEAR)
     return by_plain[found[0]] if found else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from headwater.errors import Position, ValidationError
@@ -39,7 +39,7 @@ def problems_error(subject: str, problems: Sequence[Problem], context: OptionCon
         _unsupported(problems, context),
         *(_invalid(p, context) for p in problems if p.kind == "invalid"),
         *(_with_place(p.text, p.key, context) for p in problems if p.kind == "rule"),
-        _options_given(context.given),
+        _options_given(context),
     ]
     return ValidationError(f"{subject} is not valid: {count}.", detail="\n\n".join(filter(None, ["", *paragraphs])))
 
@@ -73,11 +73,20 @@ def _with_place(text: str, key: str, context: OptionContext) -> str:
         return text
     if is_secret(key):
         return f"{text}\n    at line {position.line}, column {position.column}"
-    return f"{text}\n    at " + hidden_in(position.render(), context.given).replace("\n", "\n    ")
+    return f"{text}\n    at " + _masked(position, context.given).render().replace("\n", "\n    ")
 
 
-def _options_given(given: Mapping[str, str]) -> str:
-    if not given:
+def _masked(position: Position, given: Mapping[str, str]) -> Position:
+    """Secrets go before the line is cut to the width of a terminal: half of one would not be recognised."""
+    text, start = position.text, position.column - 1
+    end = start + position.length
+    before, at, behind = (hidden_in(part, given) for part in (text[:start], text[start:end], text[end:]))
+    return replace(position, text=f"{before}{at}{behind}", column=len(before) + 1, length=len(at))
+
+
+def _options_given(context: OptionContext) -> str:
+    """Not those that are in the statement, for anybody to read: a long list would scroll the hint off the screen."""
+    if context.given.keys() <= context.positions.keys():
         return ""
-    lines = "\n".join(f"  '{key}'='{value}'" for key, value in sorted(masked(given).items()))
+    lines = "\n".join(f"  '{key}'='{value}'" for key, value in sorted(masked(context.given).items()))
     return f"Table options are:\n{lines}"

@@ -108,4 +108,6 @@ FLINKS = (
     *("job.", "jobstore.", "task.", "slot.", "slotmanager.", "resourcemanager.", "process.", "blob.", "web."),
     *("historyserver.", "security.", "fs.", "s3.", "classloader.", "akka.", "pekko.", "queryable-state.", "rpc."),
     *("io.", "compiler.", "user.", "zookeeper.", "containerized.", "env.", "local-dir", "deployment.", "traces."),
+    *("scheduler-mode", "external-resource", "flink.hadoop.", "s3a.", "gs.", "oss.", "plugin.", "minicluster."),
+    *("high-availability", "heartbeat.", "fine-grained.", "cleanup-strategy", "events.", "delegation."),
 )

@@ -14,6 +14,7 @@ from headwater.catalog.validation import check_sink, check_source
 from headwater.errors import SqlError, ValidationError
 from headwater.plan import nodes as n
 from headwater.plan.coerce import wider
+from headwater.plan.display_names import located
 from headwater.plan.from_clause import FromClause, resolves, without_queries
 from headwater.plan.grouping import build_grouped, needs_grouping
 from headwater.plan.hints import state_ttls, with_state_ttls
@@ -29,9 +30,10 @@ from headwater.plan.sink_columns import SinkRules, fitted
 from headwater.plan.subqueries import Subqueries
 from headwater.plan.time_attributes import with_proctime, with_watermark
 from headwater.plan.unnest import unnested
-from headwater.plan.windows import WINDOW_FUNCTIONS, EmitRules, function_name, window_table
+from headwater.plan.windows import WINDOW_FUNCTIONS, EmitRules, function_name, no_table_function, window_table
 from headwater.sql.expressions import Scope, ScopeColumn, bind, compile_expression
 from headwater.sql.functions.casts import convert
+from headwater.sql.paths import DEFAULT_CATALOG
 from headwater.sql.statements import ComputedColumn, Insert
 from headwater.sql.trees import table_options, table_path
 from headwater.sql.typed import Expr
@@ -65,9 +67,10 @@ class Builder:
         self.rules = rules or PlanRules()
         self.join_settings = JoinSettings(locate, self.rules.joins_without_equality)
         self._read: list[dict[str, n.Node]] = []  # for each SELECT that is being planned: what is in its FROM
+        self.renamed: dict[str, str] = {}  # columns of the plan whose names in the query are others
 
     def insert(self, statement: Insert) -> n.Write:
-        table = self.catalog.table(statement.target, statement.position)
+        table = self.catalog.table(statement.target, statement.target_position or statement.position)
         table = self.catalog.with_options(table, statement.options, statement.position)
         check_sink(table)
         query = self.query(statement.query, {})
@@ -190,7 +193,9 @@ class Builder:
             if any(node is other for other in self._read[-1].values()):
                 node = replace(node)  # a WITH that is read twice: a hint may be about one of them
             self._read[-1].setdefault(alias, node)
-        return relation_of(node, alias, taken)
+        relation = relation_of(node, alias, taken, self._path(source, named))
+        self.renamed |= {c.column: f"{alias}.{c.name}" for c in relation.scope.columns if c.column != c.name}
+        return relation
 
     def _relation(self, source: exp.Expr, named: Named) -> tuple[n.Node, str]:
         match source:
@@ -202,13 +207,21 @@ class Builder:
                 node = self._values(source)
             case exp.Table() if function_name(source.this) in WINDOW_FUNCTIONS:
                 node = window_table(source.this, lambda table: self._table(table, named), self.locate)
+            case exp.Table() | exp.Lateral() if function_name(source.this):
+                raise no_table_function(source.this, self.locate)
             case _:
-                raise self._unsupported(source, _construct(source))
+                raise self._unsupported(source, type(source).__name__.upper())
         alias = source.args.get("alias")
         columns = [c.name for c in (alias.args.get("columns") or [])] if alias is not None else []
         if columns:
             node = self._renamed(node, columns, source)
         return node, source.alias_or_name
+
+    def _path(self, source: exp.Expr, named: Named) -> tuple[str, ...]:
+        """What may stand before the name of a table that has no alias."""
+        if not isinstance(source, exp.Table) or source.alias or (source.name in named and not source.db):
+            return ()
+        return DEFAULT_CATALOG, source.db or self.catalog.databases.current
 
     def _table(self, source: exp.Table, named: Named) -> n.Node:
         if source.args.get("version") is not None:
@@ -226,13 +239,9 @@ class Builder:
     def view(self, view: View) -> n.Node:
         """The view's own query; what is wrong in it is shown where it is written."""
         inside = Builder(self.catalog.within(view.database), view.locate, self.rules)
-        try:
+        with located(view.origin, inside.renamed):
             node = inside.query(view.query, {})
             return inside._renamed(node, list(view.columns), view.query) if view.columns else node
-        except SqlError as error:
-            script = view.origin.script if view.origin is not None else None
-            error.script = error.script or (script.name if script is not None else "")
-            raise
 
     def _values(self, values: exp.Values) -> n.Values:
         rows = [[compile_expression(v, Scope(()), self.locate) for v in row.expressions] for row in values.expressions]
@@ -325,13 +334,6 @@ def scan(table: Table, *, repeats: bool = False) -> n.Node:
         columns.append(n.Column(column.name, expression.type))
         expressions.append(expression)
     return with_watermark(with_proctime(n.Project(tuple(columns), node, tuple(expressions))), table)
-
-
-def _construct(source: exp.Expr) -> str:
-    """What stands in FROM, by its name."""
-    if isinstance(source, exp.Table):
-        return f"The table function {source.this.name.upper()}"
-    return type(source).__name__.upper()  # UNNEST, LATERAL
 
 
 def _as_columns(node: n.Node, columns: tuple[n.Column, ...]) -> n.Project:

@@ -26,7 +26,7 @@ from headwater.sql.expressions import (
     compile_expression,
     is_aggregate,
 )
-from headwater.sql.expressions.calls import called_name
+from headwater.sql.expressions.calls import called_name, is_unknown, unknown_hint
 from headwater.sql.trees import name_path
 from headwater.sql.typed import AggregateCall, Expr
 from headwater.sql.types import BIGINT, SqlType
@@ -260,11 +260,18 @@ class _Grouping:
     def _refuse_ungrouped(self, column: exp.Expr) -> None:
         compiled = compile_expression(column, self.relation.scope, self.locate)
         if not compiled.refs <= {e.column for _, e in self.groups.values()}:
+            self._refuse_unknown_call(column)
             raise SqlError(
                 f"Column '{column.name}' is neither in GROUP BY nor inside an aggregate.",
                 position=self.locate(column),
                 hint=f"Add it to GROUP BY, or write for example MAX({column.name}).",
             )
+
+    def _refuse_unknown_call(self, inside: exp.Expr) -> None:
+        """A function that nobody knows may be meant for an aggregate, whose argument need not be a group."""
+        call = inside.find_ancestor(exp.Anonymous)
+        if isinstance(call, exp.Anonymous) and is_unknown(name := called_name(call)):
+            raise SqlError(f"Unknown function {name}", position=self.locate(call), hint=unknown_hint(name))
 
 
 def _column(name: str, at: exp.Expr) -> exp.Expr:

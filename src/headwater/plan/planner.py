@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from headwater.catalog.catalog import Catalog
-from headwater.errors import SqlError
 from headwater.plan.build import Builder, PlanRules
 from headwater.plan.changelog import decide_changelog
 from headwater.plan.column_pruning import prune
 from headwater.plan.common_subplans import share_equal
 from headwater.plan.determinism import refuse_non_deterministic
+from headwater.plan.display_names import located
 from headwater.plan.field_pruning import open_rows
 from headwater.plan.filter_pushdown import push_filters
 from headwater.plan.merge_projections import merge_projects
@@ -38,12 +38,9 @@ of its users needs; and after the changes are decided, because equal tables may 
 
 
 def plan_insert(statement: Insert, catalog: Catalog, rules: PlanRules) -> Write:
-    try:
-        plan = Builder(catalog, statement.position_of, rules).insert(statement)
-    except SqlError as error:
-        error.script = error.script or (statement.script.name if statement.script is not None else "")
-        raise
-    return finished(plan)
+    builder = Builder(catalog, statement.position_of, rules)
+    with located(statement, builder.renamed):
+        return finished(builder.insert(statement))
 
 
 def finished(plan: Write) -> Write:

@@ -15,10 +15,10 @@ from sqlglot import exp
 from headwater.catalog.catalog import Catalog
 from headwater.catalog.connector import Connector
 from headwater.catalog.tables import Table
-from headwater.errors import SqlError
 from headwater.options.resolved import ResolvedOptions
 from headwater.plan import nodes as n
 from headwater.plan.build import Builder, PlanRules
+from headwater.plan.display_names import located
 from headwater.plan.planner import finished
 from headwater.sql.statements import PhysicalColumn, Query
 
@@ -57,11 +57,9 @@ class PlannedQuery:
 
 def plan_query(statement: Query, catalog: Catalog, sink: Connector, rules: PlanRules) -> PlannedQuery:
     """`sink` takes every change."""
-    try:
-        return _planned(statement, Builder(catalog, statement.position_of, rules), sink)
-    except SqlError as error:
-        error.script = error.script or (statement.script.name if statement.script is not None else "")
-        raise
+    builder = Builder(catalog, statement.position_of, rules)
+    with located(statement, builder.renamed):
+        return _planned(statement, builder, sink)
 
 
 def is_bounded(plan: n.Node) -> bool:

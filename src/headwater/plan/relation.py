@@ -52,15 +52,15 @@ class Relation:
         return replace(self, node=self.node.with_inputs([n.Filter(below.columns, below, predicate)]))
 
 
-def relation_of(node: n.Node, alias: str, taken: set[str]) -> Relation:
-    """The columns of a table or query under its alias. A column whose name is in `taken` gets another one in the plan;
-    all its names are taken then."""
+def relation_of(node: n.Node, alias: str, taken: set[str], path: tuple[str, ...] = ()) -> Relation:
+    """The columns of a table or query under its alias, `path` in front of that. A column whose name is in `taken` gets
+    another one in the plan; all its names are taken then."""
     names = {}
     for column in node.columns:
         names[column.name] = free_name(column.name, taken)
         taken.add(names[column.name])
     columns = tuple(replace(c, name=names[c.name]) for c in node.columns)
-    scope = Scope(tuple(ScopeColumn(alias, c.name, names[c.name], c.type) for c in node.columns))
+    scope = Scope(tuple(ScopeColumn(alias, c.name, names[c.name], c.type, path=path) for c in node.columns))
     if columns == node.columns:
         return Relation(node, scope)
     return Relation(n.Project(columns, node, tuple(column_reference(c) for c in node.columns)), scope, renamed=True)

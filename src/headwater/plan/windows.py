@@ -16,10 +16,19 @@ from headwater.options.closest import did_you_mean
 from headwater.options.session import SessionOptions
 from headwater.plan import nodes as n
 from headwater.sql.expressions import Scope, ScopeColumn, compile_expression
+from headwater.sql.expressions.calls import is_unknown
 from headwater.sql.expressions.compiler import Locate
 from headwater.sql.types import SqlType, timestamp
 
-__all__ = ["WINDOW_FUNCTIONS", "EmitRules", "GroupWindow", "check_session", "function_name", "window_table"]
+__all__ = [
+    "WINDOW_FUNCTIONS",
+    "EmitRules",
+    "GroupWindow",
+    "check_session",
+    "function_name",
+    "no_table_function",
+    "window_table",
+]
 
 
 WINDOW_FUNCTIONS: Mapping[str, tuple[str, ...]] = {
@@ -36,6 +45,7 @@ GROUP_FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "SESSION": ("TIMECOL", "GAP"),
 }
 
+_OF_FLINK = frozenset({"FROM_CHANGELOG", "TO_CHANGELOG", "ML_PREDICT", "ML_EVALUATE", "VECTOR_SEARCH", "SNAPSHOT"})
 _TABLE_COLUMNS = ("window_start", "window_end", "window_time")
 _GROUP_COLUMNS = ("w$start", "w$end", "w$time")
 _BOUND = timestamp(3).not_null()
@@ -48,6 +58,19 @@ def function_name(tree: exp.Expr) -> str:
     if not isinstance(tree, exp.Anonymous):
         return ""
     return str(tree.this.name if isinstance(tree.this, exp.Identifier) else tree.this).upper()
+
+
+def no_table_function(call: exp.Expr, locate: Locate) -> SqlError:
+    """For a call in FROM that is none of those above, and none of the user's."""
+    name = function_name(call)
+    if name in _OF_FLINK:
+        hint = "docs/limits.md lists what queries can do."
+        return SqlError(f"The table function {name} is not supported.", position=locate(call), hint=hint)
+    hint = did_you_mean(name, WINDOW_FUNCTIONS)
+    if not is_unknown(name):
+        hint = f"{name} gives a value for each row: it stands in SELECT."
+    hint = hint or f"CREATE FUNCTION {name.lower()} AS 'module.function' LANGUAGE PYTHON: see docs/functions-python.md."
+    return SqlError(f"There is no table function {name}.", position=locate(call), hint=hint)
 
 
 def window_table(call: exp.Expr, table: Callable[[exp.Table], n.Node], locate: Locate) -> n.WindowTable:

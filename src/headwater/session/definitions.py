@@ -18,6 +18,7 @@ from headwater.catalog.catalog import Catalog
 from headwater.connectors.result import Channel, ResultConnector
 from headwater.errors import HeadwaterError, SqlError, ValidationError
 from headwater.options.session import SessionOptions, check_job_name, is_declared
+from headwater.options.session_flink import DIFFERS
 from headwater.plan.batch_mode import check_bounded, check_inserts_only
 from headwater.plan.build import PlanRules
 from headwater.plan.fingerprint import Fingerprint, fingerprint_of
@@ -32,7 +33,6 @@ from headwater.session.create_table_as import as_select, insert_of
 from headwater.session.show import Shown, explain_notes, plans_shown, shown
 from headwater.session.user_functions import bound_functions, create_function, drop_function
 from headwater.sql import statements as s
-from headwater.sql.flink_text import flink_string
 
 __all__ = ["Definitions", "JobPlan", "QueryPlan", "StatementOutcome"]
 
@@ -125,8 +125,8 @@ class Definitions:
                 return StatementOutcome(shown=explained(self, statement), notes=explain_notes(statement))
             case s.Show() | s.Describe():
                 return StatementOutcome(shown=shown(self.catalog, statement))
-            case s.NoEffect():
-                return StatementOutcome(notes=(statement.note,))
+            case s.CreateDatabase() | s.CreateFunction() | s.NoEffect():
+                return StatementOutcome(notes=self._with_notes(statement))
             case s.StopJob():
                 return StatementOutcome(notes=(_NO_SAVEPOINT,) if statement.with_savepoint else ())
             case s.Query():
@@ -145,13 +145,8 @@ class Definitions:
                 self._alter_view(statement)
             case s.Drop():
                 self.catalog.drop(statement)
-            case s.CreateDatabase():
-                if not (statement.if_not_exists and statement.name in self.catalog.databases):
-                    self.catalog.databases.create(statement.name)
             case s.DropDatabase():
                 self.catalog.drop_database(statement)
-            case s.CreateFunction():
-                create_function(statement, self.catalog, self.settings["python.files"] or "")
             case s.DropFunction():
                 drop_function(statement, self.catalog)
             case s.Use():
@@ -160,6 +155,19 @@ class Definitions:
                 pass
             case _:
                 raise AssertionError(f"nothing is known of {type(statement).__name__}")
+
+    def _with_notes(self, statement: s.CreateDatabase | s.CreateFunction | s.NoEffect) -> tuple[str, ...]:
+        """Statements of which a part, or everything, has no effect."""
+        match statement:
+            case s.NoEffect():
+                return (statement.note,)
+            case s.CreateFunction():
+                create_function(statement, self.catalog, self.settings["python.files"] or "")
+                return ()
+        if not (statement.if_not_exists and statement.name in self.catalog.databases):
+            self.catalog.databases.create(statement.name)
+        why = f"of database '{statement.name}' has no effect: a database is a name in front of names."
+        return tuple(f"'{key}' {why}" for key in statement.options)
 
     def _create_table(self, statement: s.CreateTable) -> StatementOutcome:
         """The table is there only if all of it is valid. The INSERT of CREATE TABLE … AS is a job like any other."""
@@ -280,12 +288,9 @@ def _queries(statement: s.Statement) -> Iterator[exp.Expr]:
 
 
 def _located(error: HeadwaterError, statement: s.SetOption) -> SqlError:
-    """With a caret under the value where that is what is wrong. It is the last thing in the statement."""
-    written = flink_string(statement.value)
-    position = statement.position
-    at = position.text.rfind(written)
-    if at >= 0 and "\n" not in statement.text and is_declared(statement.key):
-        position = replace(position, column=at + 1, length=len(written))
+    """With a caret under the value, or under the key if nobody knows it."""
+    known = is_declared(statement.key) or statement.key in DIFFERS
+    position = (statement.value_position if known else statement.key_position) or statement.position
     script = statement.script.name if statement.script is not None else ""
     return SqlError(error.fact, position=position, script=script, detail=error.detail, hint=error.hint)
 

@@ -202,6 +202,7 @@ class Insert(Statement):
     """`options` are those of an OPTIONS hint on the target; `on_conflict` is NOTHING, ERROR, DEDUPLICATE or empty."""
 
     target: str
+    target_position: Position | None = field(default=None, compare=False)
     query: exp.Expr
     columns: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
@@ -226,6 +227,8 @@ class SetOption(Statement):
 
     key: str = ""
     value: str = ""
+    key_position: Position | None = field(default=None, compare=False)
+    value_position: Position | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,7 +263,10 @@ class Describe(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class CreateDatabase(Statement):
+    """`options` are the keys of WITH."""
+
     name: str
+    options: tuple[str, ...] = ()
     comment: str = ""
     if_not_exists: bool = False
 

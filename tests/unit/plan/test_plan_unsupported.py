@@ -11,8 +11,7 @@ from headwater.errors import SqlError
 @pytest.mark.parametrize(
     ("query", "what", "at"),
     [
-        ("SELECT x, 1 FROM LATERAL TABLE(f(1)) AS u (x)", "LATERAL", "LATERAL"),
-        ("SELECT x, 1 FROM TABLE(f(1)) AS u (x)", "The table function F", "TABLE"),
+        ("SELECT x, 1 FROM TABLE(ML_PREDICT(TABLE log_, 1)) AS u (x)", "The table function ML_PREDICT", "ML_PREDICT"),
         ("SELECT who, n FROM ups FOR SYSTEM_TIME AS OF PROCTIME()", "FOR SYSTEM_TIME AS OF", "ups"),
         ("SELECT who, LAST_VALUE(n RESPECT NULLS) FROM log_", "LAST_VALUE", "LAST_VALUE"),
         ("SELECT who, LISTAGG(who) WITHIN GROUP (ORDER BY n) FROM log_", "WITHIN GROUP", "WITHIN"),
@@ -34,3 +33,21 @@ def test_it_is_refused_by_name(query: str, what: str, at: str) -> None:
     assert "not supported" in caught.value.fact
     assert caught.value.position is not None
     assert caught.value.position.column == text.index(at) + 1
+
+
+@pytest.mark.parametrize(
+    ("query", "fact", "hint"),
+    [
+        ("SELECT x, 1 FROM LATERAL TABLE(f(1)) AS u (x)", "There is no table function F.", "CREATE FUNCTION f AS"),
+        ("SELECT x, 1 FROM log_, LATERAL TABLE(f(who)) AS u (x)", "There is no table function F.", "LANGUAGE PYTHON"),
+        ("SELECT x, 1 FROM TABLE(UPPER('a')) AS u (x)", "There is no table function UPPER.", "it stands in SELECT"),
+        ("SELECT 1, 1 FROM TABLE(TUMBL(TABLE log_, 1))", "There is no table function TUMBL.", "Did you mean 'TUMBLE'?"),
+        ("SELECT f(who), COUNT(*) FROM log_ GROUP BY n", "Unknown function F", "docs/functions-python.md"),
+        ("SELECT n, LISTAG(who) FROM log_ GROUP BY n", "Unknown function LISTAG", "Did you mean LISTAGG?"),
+    ],
+)
+def test_a_function_that_nobody_knows_is_what_is_reported(query: str, fact: str, hint: str) -> None:
+    with pytest.raises(SqlError) as caught:
+        plan(f"INSERT INTO plain {query}")
+    assert caught.value.fact == fact
+    assert hint in caught.value.hint

@@ -52,7 +52,11 @@ TAKEN = {
     "databases": "CREATE DATABASE IF NOT EXISTS sales COMMENT 'c'; USE sales; CREATE VIEW v AS SELECT 1 AS a; "
     "SHOW DATABASES; SHOW CURRENT DATABASE; SHOW TABLES; USE default_catalog.default_database; "
     "SHOW TABLES FROM sales; INSERT INTO lines SELECT CAST(a AS STRING) FROM sales.v; DROP DATABASE sales CASCADE;",
-    "catalogs": "SHOW CATALOGS; SHOW CURRENT CATALOG; USE CATALOG default_catalog;",
+    "catalogs": "SHOW CATALOGS; SHOW CURRENT CATALOG; USE CATALOG default_catalog; SHOW DATABASES IN default_catalog;",
+    "options of a database": "CREATE DATABASE d WITH ('owner' = 'me'); DROP DATABASE d;",
+    "columns of three and four parts": "CREATE DATABASE d; CREATE TABLE d.t (a STRING) WITH ('connector' = 'datagen'); "
+    "INSERT INTO lines SELECT d.t.a FROM d.t WHERE default_catalog.d.t.a > 'a'; "
+    "INSERT INTO lines SELECT default_database.orders.who FROM orders JOIN d.t ON orders.who = d.t.a;",
     "names of three parts": "INSERT INTO default_catalog.default_database.lines "
     "SELECT orders.who FROM `default_catalog`.`default_database`.`orders`;",
     "a view of another database": "CREATE DATABASE d; CREATE VIEW v AS SELECT who FROM orders; USE d; "
@@ -77,13 +81,26 @@ TAKEN = {
     "set without quotes": "SET execution.checkpointing.interval = 3min; SET table.local-time-zone=GMT+08:00;\n"
     "SET state.checkpoints.dir = file:///tmp/flink/checkpoints; SET parallelism.default = 4;",
     "set of the client": "SET 'sql-client.execution.result-mode' = 'tableau'; SET 'table.dml-sync' = 'true'; SET;",
-    "set what is of Flink": "SET 'table.exec.mini-batch.enabled' = 'true'; SET 'taskmanager.numberOfTaskSlots' = '4';",
+    "set what is of Flink": "SET 'table.exec.mini-batch.enabled' = 'true'; SET 'taskmanager.numberOfTaskSlots' = '4'; "
+    "SET 'scheduler-mode' = 'reactive'; SET execution.type = streaming; SET execution.result-mode = tableau;",
+    "zones": "SET 'table.local-time-zone' = 'GMT+08:00'; SET table.local-time-zone = UTC+8; "
+    "SET 'table.local-time-zone' = '+08:00'; SET 'table.local-time-zone' = 'Asia/Shanghai';",
     "not null enforcer": f"CREATE TABLE c (a STRING NOT NULL) WITH ({KAFKA}, 'topic' = 'c', 'format' = 'json');"
     "SET 'table.exec.sink.not-null-enforcer' = 'DROP'; EXPLAIN INSERT INTO c SELECT who FROM orders;",
     "type length enforcer": f"CREATE TABLE c (a CHAR(3)) WITH ({KAFKA}, 'topic' = 'c', 'format' = 'json');"
     "SET 'table.exec.sink.type-length-enforcer' = 'trim_pad'; INSERT INTO c SELECT who FROM orders;",
     "batch": "SET 'execution.runtime-mode' = 'batch'; INSERT INTO totals SELECT who, SUM(price) "
     "FROM orders /*+ OPTIONS('scan.bounded.mode' = 'latest-offset') */ GROUP BY who;",
+    # options
+    "numbered options of 1.9": """CREATE TABLE c (a INT) WITH (
+        'connector.type' = 'kafka', 'connector.version' = '0.11', 'connector.topic' = 'c',
+        'connector.properties.0.key' = 'bootstrap.servers', 'connector.properties.0.value' = 'k:9092',
+        'connector.startup-mode' = 'specific-offsets', 'connector.specific-offsets.0.partition' = '0',
+        'connector.specific-offsets.0.offset' = '42', 'format.type' = 'json', 'format.derive-schema' = 'true');""",
+    "connectors of older brokers": "CREATE TABLE c (a INT) WITH ('connector' = 'kafka-0.11', 'topic' = 'c', "
+    "'properties.bootstrap.servers' = 'k:9092', 'format' = 'json');",
+    "options without effect": f"CREATE TABLE c (a INT) WITH ({KAFKA}, 'topic' = 'c', 'format' = 'json', "
+    "'value.format' = 'csv', 'sink.transactional-id-prefix' = 'x', 'properties.key.deserializer' = 'y');",
     # implicit casts
     "numbers into a decimal": "INSERT INTO totals SELECT who, SUM(CAST(price AS DOUBLE)) FROM orders GROUP BY who;",
     "a narrower decimal": f"CREATE TABLE c (d DECIMAL(5, 1)) WITH ({KAFKA}, 'topic' = 'c', 'format' = 'json'); "
@@ -145,6 +162,22 @@ REFUSED = {
         "Incompatible types for sink column 'a'",
     ),
     "call": ("CALL sys.compact('t')", "no procedures"),
+    "databases of another catalog": ("SHOW DATABASES FROM hive", "There is one catalog, default_catalog."),
+    "a table of another database": ("SELECT d.orders.who FROM orders", "'d' is neither a table in FROM nor a column"),
+    "insert into table": ("INSERT INTO TABLE lines SELECT who FROM orders", "Leave TABLE out."),
+    "distributed by": (
+        f"CREATE TABLE c (a INT) DISTRIBUTED BY (a) INTO 4 BUCKETS WITH ({KAFKA}, 'topic' = 'c', 'format' = 'json')",
+        "Leave it out: the topic decides",
+    ),
+    "a legacy connector that does not exist": (
+        "CREATE TABLE c (a INT) WITH ('connector.type' = 'jdbc', 'connector.url' = 'x', 'connector.table' = 't')",
+        "Table 'c' is not valid: 1 problem.",
+    ),
+    "a format that does not exist": (
+        f"CREATE TABLE c (a INT) WITH ({KAFKA}, 'topic' = 'c', 'format' = 'protobuf', 'protobuf.read-default' = 'x')",
+        "Table 'c' is not valid: 1 problem.",
+    ),
+    "a connector that does not exist": ("CREATE TABLE c (a INT) WITH ('connector' = 'jdbc', 'url' = 'x')", "factory"),
 }
 
 
@@ -234,6 +267,63 @@ def test_names_of_the_planner_never_show() -> None:
             f"CREATE TABLE c (a INT) WITH ({KAFKA}, 'topic' = 'c', 'format' = 'json');"
             "INSERT INTO c SELECT UPPER(who) FROM orders"
         )
+
+
+def test_names_of_the_other_side_of_a_join_never_show() -> None:
+    session = Session()
+    joined = "FROM orders o LEFT JOIN orders p ON o.id = p.id"
+    with pytest.raises(ValidationError, match=r"CAST\(p\.id AS STRING\)"):
+        session.check(f"{ORDERS} INSERT INTO lines SELECT p.id {joined}")
+    with pytest.raises(ValidationError, match=r"RAND\(\) \* p\.price"):
+        session.check(f"{ORDERS} INSERT INTO totals SELECT o.who, SUM(RAND() * p.price) {joined} GROUP BY o.who")
+    with pytest.raises(SqlError, match=r"CAST\(p\.id AS STRING\)"):
+        session.check(f"{ORDERS} CREATE VIEW v AS SELECT 'a' || p.id {joined}")
+    with pytest.raises(ValidationError, match=r"CAST\(id0 AS STRING\)"):  # which is the user's own
+        session.check(f"{ORDERS} INSERT INTO lines SELECT id0 FROM (SELECT id AS id0 FROM orders)")
+
+
+def test_columns_of_a_window_are_shown_as_what_they_are() -> None:
+    query = (
+        "SELECT TUMBLE_START(at, INTERVAL '1' MINUTE), COUNT(*) FROM orders GROUP BY TUMBLE(at, INTERVAL '1' MINUTE)"
+    )
+    results = Session().sql(f"{ORDERS} EXPLAIN {query}")
+    shown = str(results[-1].rows)
+    assert "group by (TUMBLE_START(at), TUMBLE_END(at))" in shown
+    assert "w$" not in shown
+
+
+@pytest.mark.parametrize(
+    ("statement", "under"),
+    [
+        ("INSERT INTO linse SELECT who FROM orders", "linse"),
+        ("SET 'table.exec.state.tll' = '1 h'", "'table.exec.state.tll'"),
+        ("SET table.exec.state.ttl = soon", "soon"),
+        ("SET 'table.sql-dialect' = 'hive'", "'hive'"),
+        ("INSERT INTO lines SELECT o.whoo FROM orders o", "whoo"),
+        ("INSERT INTO lines SELECT default_database.orders.whoo FROM orders", "whoo"),
+        ("INSERT INTO lines SELECT nosuch.who FROM orders o", "nosuch"),
+    ],
+)
+def test_the_caret_is_under_what_is_wrong(statement: str, under: str) -> None:
+    with pytest.raises(SqlError) as caught:
+        Session().check(ORDERS + statement)
+    position = caught.value.position
+    assert position is not None
+    assert position.text[position.column - 1 :][: position.length] == under
+
+
+def test_a_typo_in_a_large_table_fits_on_a_screen() -> None:
+    """The hint is within the first lines, and the caret stands below what it is about."""
+    options = ", ".join(f"'properties.p{i}' = 'a rather long value of an option'" for i in range(30))
+    script = f"CREATE TABLE big (a INT) WITH ({KAFKA}, {options}, 'topic' = 't', 'formt' = 'json', 'format' = 'raw')"
+    with pytest.raises(ValidationError) as caught:
+        Session().check(script)
+    lines = str(caught.value).splitlines()
+    assert "formt  Did you mean 'format'?" in lines[3]
+    assert len(lines) <= 8
+    assert max(map(len, lines)) <= 80
+    above, below = lines[5], lines[6]
+    assert above[below.index("^") : below.rindex("^") + 1] == "'formt' = 'json'"
 
 
 def test_check_and_explain_leave_the_session_as_it_was() -> None:

@@ -45,7 +45,7 @@ def refused(text: str, compile_=compile_expression) -> SqlError:  # type: ignore
         ("1 + nam", 5, "Unknown column 'nam'"),
         ("NAME", 1, "Unknown column 'NAME'"),
         ("id = 1", 1, "Column 'id' is ambiguous"),
-        ("users.name", 1, "Unknown column 'name' in 'users'"),
+        ("users.name", 7, "Unknown column 'name' in 'users'"),
         ("order.name", 1, "'order' is neither a table in FROM nor a column"),
         ("r.street", 1, "'r' has no field 'street'"),
         ("name.x", 1, "'name' is STRING and has no field 'x'"),

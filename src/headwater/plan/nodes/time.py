@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from headwater.plan.display_names import is_internal, shown_text
 from headwater.plan.nodes.base import Column, Key, Mode, Node, SessionGap, Takes, TimeKind, Window, distinct_keys
 from headwater.plan.nodes.rows import PassThrough, Unary
 from headwater.sql.typed import Expr
@@ -158,6 +159,14 @@ class WindowTable(Unary):
 
     def described(self) -> str:
         return f"WindowTable {self.spec} of {self.time}"
+
+    @cached_property
+    def display_names(self) -> Mapping[str, str]:
+        """The columns of GROUP BY TUMBLE(…) are the planner's own: they stand for TUMBLE_START(…) and its kin."""
+        below = self.input.display_names
+        parts = ("START", "END", "PROCTIME" if self.kind is TimeKind.PROCESSING else "ROWTIME")
+        shown = {c.name: f"{self.spec.function}_{part}({self.time})" for c, part in zip(self.added, parts, strict=True)}
+        return {**below, **{name: shown_text(text, below) for name, text in shown.items() if is_internal(name)}}
 
 
 def _shown(millis: int) -> str:

@@ -7,7 +7,6 @@ from difflib import get_close_matches
 
 from sqlglot import exp
 
-from headwater.errors import SqlError
 from headwater.sql.expressions.compiler import Compiler, Rules
 from headwater.sql.expressions.operators import arithmetic
 from headwater.sql.functions import REGISTRY
@@ -20,7 +19,7 @@ from headwater.sql.typed import OWN_WATERMARK, Expr
 from headwater.sql.types import TIMESTAMPS, SqlType
 from headwater.sql.user_calls import ScalarCall, TableCall, function_of
 
-__all__ = ["AGGREGATES", "CALLS", "NAMED_AGGREGATES", "called_name", "json_clauses"]
+__all__ = ["AGGREGATES", "CALLS", "NAMED_AGGREGATES", "called_name", "is_unknown", "json_clauses", "unknown_hint"]
 
 AGGREGATES = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 _RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank)
@@ -48,8 +47,10 @@ def _call(compiler: Compiler, node: exp.Anonymous) -> Expr:
         return special(compiler, node)
     if name in NAMED_AGGREGATES:
         return _aggregate_here(compiler, node)
-    if name not in REGISTRY.functions:
-        raise _unknown(compiler, node, name)
+    if is_unknown(name):
+        raise compiler.error(node, f"Unknown function {name}", hint=unknown_hint(name))
+    if name in _OVER_ONLY:
+        raise compiler.error(node, f"{name} is not supported", hint="docs/functions.md lists all aggregates.")
     arguments = _arguments(compiler, name, node.expressions)
     return compiler.attempt(node, lambda: REGISTRY.call(name, arguments), node.expressions)
 
@@ -63,12 +64,15 @@ def _arguments(compiler: Compiler, name: str, nodes: Sequence[exp.Expr]) -> list
     return compiler.compile_all(nodes)
 
 
-def _unknown(compiler: Compiler, node: exp.Expr, name: str) -> SqlError:
-    if name in _OVER_ONLY:
-        return compiler.error(node, f"{name} is not supported", hint="docs/functions.md lists all aggregates.")
-    close = get_close_matches(name, [*REGISTRY.functions, *SPECIAL_CALLS], n=1, cutoff=0.6)
-    hint = f"Did you mean {close[0]}?" if close else "docs/functions.md lists all functions."
-    return compiler.error(node, f"Unknown function {name}", hint=hint)
+def is_unknown(name: str) -> bool:
+    """Whether no function, of whatever kind, has this name."""
+    return not (name in REGISTRY.functions or name in _SPECIAL or name in NAMED_AGGREGATES or name in _OVER_ONLY)
+
+
+def unknown_hint(name: str) -> str:
+    near = get_close_matches(name, [*REGISTRY.functions, *SPECIAL_CALLS, *NAMED_AGGREGATES], n=1, cutoff=0.65)
+    found = f"Did you mean {near[0]}? " if near else ""
+    return f"{found}docs/functions.md lists all functions, and docs/functions-python.md says how to write others."
 
 
 def _user_call(compiler: Compiler, node: ScalarCall) -> Expr:

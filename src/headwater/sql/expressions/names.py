@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
@@ -28,7 +28,7 @@ def bind(tree: exp.Expr, scope: Scope, locate: Locate) -> exp.Expr:
     copy = tree.copy()
     for node in name_nodes(copy):
         if _BOUND not in node.meta:
-            found, fields = scope.resolve_path([part.name for part in name_path(node)], locate(node))
+            found, fields = _resolved(node, scope, locate)
             node.meta[_BOUND] = (found.column, tuple(fields))
     return copy
 
@@ -77,12 +77,16 @@ def _column(compiler: Compiler, node: exp.Column | exp.Dot) -> Expr:
     if bound is not None:
         found, fields = compiler.scope.at(bound[0]), bound[1]
     else:
-        parts = [part.name for part in name_path(node)]
-        found, fields = compiler.scope.resolve_path(parts, compiler.locate(node))
+        found, fields = _resolved(node, compiler.scope, compiler.locate)
     value = column(found.column, found.type, found.shown)
     for name in fields:
         value = field_of(value, name)
     return value
+
+
+def _resolved(node: exp.Expr, scope: Scope, locate: Locate) -> tuple[ScopeColumn, Sequence[str]]:
+    path = name_path(node)
+    return scope.resolve_path([part.name for part in path], lambda place: locate(path[place]))
 
 
 def _is_path(node: exp.Expr) -> bool:

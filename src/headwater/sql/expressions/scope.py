@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -17,13 +17,14 @@ _MOST_SHOWN = 12
 @dataclass(frozen=True)
 class ScopeColumn:
     """`qualifier.name` in the query is the input's column `column`. Where USING has `merged` it with another, it has to
-    be named with its qualifier."""
+    be named with its qualifier. `path` are catalog and database of the table, if it goes by its own name."""
 
     qualifier: str
     name: str
     column: str
     type: SqlType
     merged: bool = False
+    path: tuple[str, ...] = ()
 
     @property
     def shown(self) -> str:
@@ -65,29 +66,41 @@ class Scope:
 
     def knows(self, parts: Sequence[str]) -> bool:
         """Whether `a.b.c` begins with a column of this scope."""
+        parts = parts[self._before_table(parts) :]
         return bool(self.find(parts[0]) or (len(parts) > 1 and self.find(parts[1], parts[0])))
 
-    def resolve_path(self, parts: Sequence[str], position: Position | None = None) -> tuple[ScopeColumn, Sequence[str]]:
-        """The column that `a.b.c` begins with, and the fields behind it.
+    def resolve_path(
+        self, parts: Sequence[str], locate: Callable[[int], Position | None] = lambda _: None
+    ) -> tuple[ScopeColumn, Sequence[str]]:
+        """The column that `a.b.c` begins with, and the fields behind it; `locate` says where a part is written.
 
-        `a` is a table of FROM if it has a column `b`, else a column.
+        `a` is a table of FROM if it has a column `b`, else a column. Catalog and database may stand before a table.
         """
         if self.outer is not None and not self.knows(parts) and self.outer.knows(parts):
-            return self.outer.resolve_path(parts, position)
+            return self.outer.resolve_path(parts, locate)
+        skipped = self._before_table(parts)
+        parts = parts[skipped:]
         if len(parts) > 1 and self.find(parts[1], parts[0]):
-            return self.resolve(parts[1], parts[0], position), parts[2:]
+            return self.resolve(parts[1], parts[0], locate(skipped)), parts[2:]
         if len(parts) == 1 or self.find(parts[0]):
-            return self.resolve(parts[0], None, position), parts[1:]
+            return self.resolve(parts[0], None, locate(skipped)), parts[1:]
         if any(c.qualifier == parts[0] for c in self.columns):
-            raise self._unknown(parts[1], parts[0], position)
+            raise self._unknown(parts[1], parts[0], locate(skipped + 1))
         tables = list(dict.fromkeys(c.qualifier for c in self.columns if c.qualifier))
         names = [*tables, *(c.name for c in self.columns)]
         raise SqlError(
             f"'{parts[0]}' is neither a table in FROM nor a column",
-            position=position,
+            position=locate(skipped),
             detail=f"Tables here: {', '.join(tables)}." if tables else "",
             hint=_closest(parts[0], names),
         )
+
+    def _before_table(self, parts: Sequence[str]) -> int:
+        """How many of the parts are catalog and database of a table of FROM: `db.t.a`, `default_catalog.db.t.a`."""
+        if len(parts) < 3 or self.find(parts[0]) or any(c.qualifier == parts[0] for c in self.columns):
+            return 0
+        paths = {(*c.path[start:], c.qualifier) for c in self.columns if c.path for start in range(len(c.path))}
+        return next((len(path) - 1 for path in paths if tuple(parts[: len(path)]) == path), 0)
 
     def _unknown(self, name: str, qualifier: str | None, position: Position | None) -> SqlError:
         names = [c.name for c in self.columns if qualifier in (None, c.qualifier)]

@@ -80,10 +80,14 @@ class AlterationParser:
         if_not_exists = self._if("NOT", "EXISTS")
         name = self.parser.names.database()
         comment = self.parser.comment()
-        if self.cursor.at("WITH"):
-            hint = "A database is a name in front of a table's name, and has no options. Leave WITH out."
-            self.cursor.fail("Options of a database are not supported", hint=hint)
-        return CreateDatabase(name=name, comment=comment, if_not_exists=if_not_exists, **self.text.since(first))
+        pairs = self.parser.hints.options() if self.cursor.accept("WITH") else []
+        return CreateDatabase(
+            name=name,
+            comment=comment,
+            if_not_exists=if_not_exists,
+            options=tuple(key.text for key, _ in pairs),
+            **self.text.since(first),
+        )
 
     def drop_database(self, first: Token) -> DropDatabase:
         if_exists = self._if("EXISTS")

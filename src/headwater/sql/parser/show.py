@@ -8,16 +8,17 @@ from sqlglot import exp
 
 from headwater.sql.parser.origin import StatementText
 from headwater.sql.parser.parser import Parser
+from headwater.sql.paths import DEFAULT_CATALOG
 from headwater.sql.statements import Describe, Explain, Insert, Show, StatementSet
 from headwater.sql.tokens import Token
 
 __all__ = ["SHOWN", "InquiryParser"]
 
-# The words behind SHOW, and whether a name follows: of a table, of a database behind FROM or IN, or none.
+# The words behind SHOW, and whether a name follows: of a table, of a database or catalog behind FROM or IN, or none.
 _SHOWN: dict[tuple[str, ...], str] = {
     ("TABLES",): "database",
     ("VIEWS",): "database",
-    ("DATABASES",): "",
+    ("DATABASES",): "catalog",
     ("CATALOGS",): "",
     ("CURRENT", "CATALOG"): "",
     ("CURRENT", "DATABASE"): "",
@@ -83,9 +84,18 @@ class InquiryParser:
         if what == "table":
             self.cursor.expect_any(("FROM", "IN"), "FROM or IN")
             return self.parser.names.table_name()
+        if what == "catalog" and self.cursor.accept_any(("FROM", "IN")):
+            return self._catalog()
         if what == "database" and self.cursor.accept_any(("FROM", "IN")):
             return self.parser.names.database()
         return ""
+
+    def _catalog(self) -> str:
+        token = self.cursor.here
+        name = str(self.cursor.name("the name of a catalog").name)
+        if name != DEFAULT_CATALOG:
+            self.cursor.fail(f"Unknown catalog '{name}'", at=token, hint=f"There is one catalog, {DEFAULT_CATALOG}.")
+        return name
 
     def _pattern(self) -> str:
         self.cursor.expect("LIKE")

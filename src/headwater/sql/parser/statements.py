@@ -88,6 +88,8 @@ class StatementParser:
             hint = "A topic is only ever appended to: use INSERT INTO."
             self.cursor.fail("INSERT OVERWRITE is not supported", hint=hint)
         self.cursor.expect("INTO")
+        if self.cursor.at("TABLE"):
+            self.cursor.fail("INSERT INTO TABLE is not supported", hint="Leave TABLE out.")
         target = self.cursor.here
         table = self.parser.names.table()
         columns = self._insert_columns()
@@ -97,6 +99,7 @@ class StatementParser:
         conflict = self._on_conflict()
         return Insert(
             target=table_path(table),
+            target_position=self.text.script.position(target),
             query=query,
             columns=columns,
             options=table_options(table),
@@ -193,7 +196,9 @@ class StatementParser:
         first = self.cursor.expect("SET")
         if self.cursor.at_end:
             return SetOption(**self.text.since(first))
+        start = self.cursor.here
         key = self._option_key(until="=")
+        before = self.text.script.span(start.start, self.cursor.previous.end)
         self.cursor.expect("=", hint="Write SET 'key' = 'value'.")
         if self.cursor.at_end:
             self.cursor.fail_expected("a value", hint=f"Write SET '{key}' = 'value', or RESET '{key}'.")
@@ -202,7 +207,8 @@ class StatementParser:
             value = self.parser.hints.string("a value").text
         elif not _PLAIN_VALUE.fullmatch(value := self._raw_text()):
             self.cursor.fail("This value needs quotes", at=start, hint=f"Write SET '{key}' = '…'.")
-        return SetOption(key=key, value=value, **self.text.since(first))
+        behind = self.text.script.span(start.start, self.cursor.previous.end)
+        return SetOption(key=key, value=value, key_position=before, value_position=behind, **self.text.since(first))
 
     def _option_key(self, until: str = "") -> str:
         if self.cursor.at_string():

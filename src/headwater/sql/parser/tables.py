@@ -173,7 +173,7 @@ class TableParser:
 
     def _partitioned_by(self) -> list[Token]:
         if self.cursor.at("DISTRIBUTED"):
-            hint = "The topic decides how its rows are spread over partitions."
+            hint = "Leave it out: the topic decides how its rows are spread over partitions."
             self.cursor.fail("DISTRIBUTED BY is not supported", hint=hint)
         if not self.cursor.accept("PARTITIONED"):
             return []

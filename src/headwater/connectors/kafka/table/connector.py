@@ -16,6 +16,7 @@ from headwater.formats.base import ChangelogFormat, all_formats
 from headwater.options.base import Option
 from headwater.options.parsing import under
 from headwater.options.problems import Problem
+from headwater.options.types import STRING
 
 if TYPE_CHECKING:
     from headwater.catalog.tables import Table
@@ -32,18 +33,18 @@ class _AnyKafka(Connector):
     accepts = Accepts.UPSERT
 
     def more_options(self, given: Mapping[str, str]) -> tuple[Option, ...]:
-        """Those of the formats that are chosen."""
+        """Those of the formats that are chosen. Of a format that does not exist any: it is what is reported."""
         declared = {option.key for option in self.options}
         chosen = [
             (key, given[key]) for key in ("format", "value.format", "key.format") if key in declared & given.keys()
         ]
         formats = all_formats()
-        return tuple(
-            option
-            for key, name in chosen
-            if name in formats
-            for option in under(format_prefix(key, name), formats[name].options)
-        )
+        found: list[Option] = []
+        for key, name in chosen:
+            prefix = format_prefix(key, name)
+            any_option = Option(f"{prefix}*", STRING, "Of a format that is not known.", prefix=True)
+            found += under(prefix, formats[name].options) if name in formats else [any_option]
+        return tuple(found)
 
     def metadata_of(self, given: Mapping[str, str]) -> tuple[MetadataKey, ...]:
         found = all_formats().get(given.get("format", given.get("value.format", "")))
