@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
-__all__ = ["MASK", "SECRET_KEYS", "hidden_in", "is_secret", "masked", "masked_sql", "remember_secret"]
+from headwater.errors import HeadwaterError, ScriptErrors
+
+__all__ = [
+    "MASK",
+    "SECRET_KEYS",
+    "hidden_in",
+    "is_secret",
+    "masked",
+    "masked_sql",
+    "no_secret_in_errors",
+    "remember_secret",
+]
 
 MASK = "******"
 _WORDS = (
@@ -101,6 +113,27 @@ def hidden_in(text: str, options: Mapping[str, str]) -> str:
     for value in sorted((v for v in values if len(v) >= _SHORTEST), key=len, reverse=True):
         text = text.replace(value, MASK)
     return _without_remembered(text)
+
+
+@contextmanager
+def no_secret_in_errors() -> Iterator[None]:
+    """Values from outside of a script are in no error that leaves here, wherever the script has used them."""
+    try:
+        yield
+    except HeadwaterError as error:
+        _hide_in_error(error)
+        raise
+
+
+def _hide_in_error(error: BaseException | None) -> None:
+    """In its causes too: a traceback shows them."""
+    while error is not None:
+        if isinstance(error, HeadwaterError):
+            error.fact, error.detail, error.hint = (hidden_in(t, {}) for t in (error.fact, error.detail, error.hint))
+        error.args = tuple(hidden_in(part, {}) if isinstance(part, str) else part for part in error.args)
+        for one in error.errors if isinstance(error, ScriptErrors) else ():
+            _hide_in_error(one)
+        error = error.__cause__ or error.__context__
 
 
 def _jaas_words(line: str) -> set[str]:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from headwater.errors import ValidationError
-from headwater.python_functions.pyflink import kind_of
+from headwater.python_functions.pyflink import is_of_pyflink, kind_of
 from headwater.python_functions.types import (
     ANYTHING,
     FunctionParameter,
@@ -55,6 +55,14 @@ class PythonFunction:
     style: str = "row"
     deterministic: bool = True
     version: str = ""
+
+    @property
+    def not_called(self) -> tuple[str, ...]:
+        """Methods of an aggregate function that its user has written and that are never called here."""
+        if self.kind != "aggregate":
+            return ()
+        owners = {name: _owner(type(self.target), name) for name in ("retract", "merge")}
+        return tuple(name for name, owner in owners.items() if owner is not None and not is_of_pyflink(owner))
 
     def __call__(self, *arguments: Any) -> Any:
         """As it is in Python, for tests of it."""
@@ -140,7 +148,7 @@ def _from_pyflink(kind: str, wrapper: Any) -> PythonFunction:
 
 def _make(kind: str, target: Any, options: _Options) -> PythonFunction:
     target = target() if inspect.isclass(target) else target
-    accumulates = kind == "aggregate" and options.func_type == "general"
+    accumulates = kind == "aggregate" and (options.func_type == "general" or hasattr(target, "accumulate"))
     if accumulates:
         _check_aggregate(target)
     called = target.accumulate if accumulates else _callable(target, None)
@@ -159,6 +167,11 @@ def _callable(target: Any, otherwise: Any = ...) -> Any:
     if callable(evaluate):
         return evaluate
     return target if callable(target) or otherwise is ... else otherwise
+
+
+def _owner(kind: type, name: str) -> type | None:
+    """The class that defines an attribute."""
+    return next((base for base in kind.__mro__ if name in vars(base)), None)
 
 
 def _check_aggregate(target: Any) -> None:
@@ -194,7 +207,7 @@ def _style(func_type: str) -> str:
 def _result(kind: str, target: Any, hints: dict[str, Any], options: _Options) -> SqlType:
     if options.result_type is not None:
         found = _declared_result(options.result_type)
-    elif kind == "aggregate" and options.func_type == "general":
+    elif kind == "aggregate" and hasattr(target, "get_value"):
         found = _aggregate_result(target)
     elif "return" not in hints or options.func_type != "general":
         raise _no_result(target)

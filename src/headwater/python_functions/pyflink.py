@@ -2,7 +2,8 @@
 
 `@udf` makes an object with `_func` (a function, or a ScalarFunction with `eval`), `_input_types`, `_result_type`,
 `_deterministic` and `_func_type` ('general' or 'pandas'); `@udtf` has `_result_types`; `@udaf` as `@udf`.
-They are private names of PyFlink, which it has had since release 1.12.
+They are private names of PyFlink, which it has had since release 1.12. `@udf` over `async def` has a wrapper of its own
+since 2.3; `@udtaf` makes what `@udaf` makes, marked as a table aggregate.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from headwater.errors import ValidationError
 from headwater.sql import types as t
 from headwater.sql.types import Field, SqlType
 
-__all__ = ["KINDS", "kind_of", "type_of_pyflink"]
+__all__ = ["KINDS", "is_of_pyflink", "kind_of", "type_of_pyflink"]
 
 KINDS = {
     "UserDefinedScalarFunctionWrapper": "scalar",
+    "UserDefinedAsyncScalarFunctionWrapper": "scalar",
     "UserDefinedTableFunctionWrapper": "table",
     "UserDefinedAggregateFunctionWrapper": "aggregate",
 }
@@ -36,8 +38,18 @@ _TIMES = {"TimeType": "TIME", "TimestampType": "TIMESTAMP", "LocalZonedTimestamp
 _LONGEST = 2147483647
 
 
+def is_of_pyflink(kind: type) -> bool:
+    """Whether a class is PyFlink's own, not a user's that is derived from it."""
+    return kind.__module__.partition(".")[0] == "pyflink"
+
+
 def kind_of(candidate: Any) -> str:
     """scalar, table, aggregate, or empty if PyFlink has not made it."""
+    if getattr(candidate, "_is_table_aggregate", False):
+        raise ValidationError(
+            "Table aggregate functions (@udtaf) are not supported.",
+            hint="Use an aggregate function that returns an array of rows (@udaf), and UNNEST its result.",
+        )
     names = [base.__name__ for base in type(candidate).__mro__]
     return next((KINDS[name] for name in names if name in KINDS), "")
 

@@ -3,6 +3,8 @@ function and the row it was given."""
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import pickle
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,20 +17,66 @@ from headwater.python_functions.load import add_paths, load_function
 from headwater.python_functions.values import arrow_type, python_values, to_arrow
 from headwater.sql.types import SqlType
 
-__all__ = ["AggregateStep", "FunctionContext", "FunctionSource", "TableStep", "ValueStep", "opened"]
+__all__ = ["AggregateStep", "FunctionContext", "FunctionSource", "MetricGroup", "TableStep", "ValueStep", "opened"]
 
 _LONGEST = 200
+_AT_ONCE = 100
 
 
 class FunctionContext:
-    """What `open` of a function is given: PyFlink's interface, without metrics."""
+    """What `open` of a function is given: PyFlink's interface."""
 
     def get_job_parameter(self, key: str, default_value: str) -> str:
         del key
         return default_value
 
-    def get_metric_group(self) -> Any:
-        raise NotImplementedError("functions have no metrics here")
+    def get_metric_group(self) -> MetricGroup:
+        return MetricGroup()
+
+
+class Metric:
+    """A counter, meter or distribution: it counts, for the function itself. Nobody else sees it."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def inc(self, n: int = 1) -> None:
+        self._count += n
+
+    def dec(self, n: int = 1) -> None:
+        self._count -= n
+
+    def mark_event(self, value: int = 1) -> None:
+        self._count += value
+
+    def update(self, value: int) -> None:
+        del value
+
+    def get_count(self) -> int:
+        return self._count
+
+
+class MetricGroup:
+    """PyFlink's interface, so that a function with metrics runs. They are not published."""
+
+    def add_group(self, name: str, extra: str | None = None) -> MetricGroup:
+        del name, extra
+        return self
+
+    def counter(self, name: str) -> Metric:
+        del name
+        return Metric()
+
+    def meter(self, name: str, time_span_in_seconds: int = 60) -> Metric:
+        del name, time_span_in_seconds
+        return Metric()
+
+    def distribution(self, name: str) -> Metric:
+        del name
+        return Metric()
+
+    def gauge(self, name: str, obj: Callable[[], int]) -> None:
+        del name, obj
 
 
 @dataclass(frozen=True)
@@ -91,13 +139,29 @@ class _Step:
     def _each_row(self, columns: Sequence[pa.Array], rows: int) -> list[Any]:
         values = [python_values(c, kind) for c, kind in zip(columns, self.arguments, strict=True)]
         function = self.function
+        given = list(zip(*values, strict=True)) if values else [()] * rows
+        if inspect.iscoroutinefunction(function):
+            return asyncio.run(self._each_row_at_once(function, given))
         results = []
-        for row in zip(*values, strict=True) if values else [()] * rows:
+        for row in given:
             try:
                 results.append(self._complete(function(*row)))
             except Exception as error:
                 raise self._failed(row, error) from error
         return results
+
+    async def _each_row_at_once(self, function: Callable[..., Any], rows: list[tuple[Any, ...]]) -> list[Any]:
+        """Of an `async def`, so many calls are under way at a time. Results are in the order of the rows."""
+        slots = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(row: tuple[Any, ...]) -> Any:
+            async with slots:
+                try:
+                    return self._complete(await function(*row))
+                except Exception as error:
+                    raise self._failed(row, error) from error
+
+        return list(await asyncio.gather(*map(one, rows)))
 
     def _complete(self, result: Any) -> Any:
         return result
@@ -195,11 +259,18 @@ class AggregateStep(_Step):
     def _vectorised(self, rows: list[Sequence[Any]]) -> Any:
         import pandas as pd
 
+        columns = [pd.Series([row[place] for row in rows]) for place in range(self.arity)]
         try:
-            result = self.function(*(pd.Series([row[place] for row in rows]) for place in range(self.arity)))
+            result = self._of_columns(columns) if hasattr(self.target, "accumulate") else self.function(*columns)
             return result.item() if hasattr(result, "item") else result  # a number of numpy
         except Exception as error:
             raise self._failed([f"{len(rows)} rows"], error) from error
+
+    def _of_columns(self, columns: list[Any]) -> Any:
+        """A vectorised function as a class: it accumulates whole columns, once."""
+        accumulator = self.target.create_accumulator()
+        self.target.accumulate(accumulator, *columns)
+        return self.target.get_value(accumulator)
 
 
 def _is_row(value: Any) -> bool:

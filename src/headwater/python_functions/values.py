@@ -185,5 +185,6 @@ def _fields(value: Any, names: Sequence[str]) -> list[Any]:
     if isinstance(value, tuple | list):
         return list(value)
     if hasattr(value, "_values"):  # PyFlink's Row
-        return list(value._values)
+        own = list(getattr(value, "_fields", None) or ())
+        return [value[own.index(name)] for name in names] if sorted(own) == sorted(names) else list(value._values)
     return [value]

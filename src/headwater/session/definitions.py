@@ -162,8 +162,7 @@ class Definitions:
             case s.NoEffect():
                 return (statement.note,)
             case s.CreateFunction():
-                create_function(statement, self.catalog, self.settings["python.files"] or "")
-                return ()
+                return create_function(statement, self.catalog, self.settings["python.files"] or "")
         if not (statement.if_not_exists and statement.name in self.catalog.databases):
             self.catalog.databases.create(statement.name)
         why = f"of database '{statement.name}' has no effect: a database is a name in front of names."

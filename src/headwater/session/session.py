@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.catalog.catalog import Catalog
 from headwater.options.project import ProjectFile
+from headwater.options.secrets import no_secret_in_errors
 from headwater.options.session import SessionOptions
 from headwater.options.variables import ScriptVariables
 from headwater.plan.explain import explain
@@ -62,6 +63,7 @@ class Session:
         """Without variables, settings of Spark and the checkpoint's address, which may hold credentials."""
         return f"Session({self.catalog!r}, {self.settings!r}, jobs={self.jobs!r})"
 
+    @no_secret_in_errors()
     def sql(self, text: str, name: str = "") -> Results:
         """Run a script: definitions take effect, every INSERT becomes a job that runs in the background, the rows of a
         SELECT are read from the result.
@@ -78,6 +80,7 @@ class Session:
             results[started] = replace(results[started], warnings=warnings)
         return results
 
+    @no_secret_in_errors()
     def check(self, text: str, name: str = "") -> list[Write]:
         """Validate a script without Spark and without a broker; answer with the plans of its INSERTs. The session stays
         as it is. Raises the error of the statement that is wrong, or ScriptErrors if there are several."""
@@ -94,6 +97,7 @@ class Session:
         replaced; views keep the one they were created with."""
         register_function(name, function, self.catalog)
 
+    @no_secret_in_errors()
     def outcome(self, statement: s.Statement) -> StatementOutcome:
         """What a statement would give. The session stays as it is."""
         return self._definitions().copy().outcome(statement)
@@ -103,6 +107,7 @@ class Session:
         use. Raises if one of the jobs would start from scratch although such a checkpoint may be its own."""
         return check_unused(jobs, {job.name for job in self.jobs})
 
+    @no_secret_in_errors()
     def execute(self, statement: s.Statement) -> Result:
         if isinstance(statement, s.Show) and statement.kind == "JOBS":
             shown = jobs_shown(self.jobs)

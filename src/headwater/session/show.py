@@ -90,9 +90,11 @@ def _matching(names: Iterable[str], statement: s.Show) -> list[str]:
     return [n for n in names if (like is None or like.fullmatch(n)) and (unlike is None or not unlike.fullmatch(n))]
 
 
-def _pattern(like: str) -> re.Pattern[str]:
+def _pattern(like: s.LikePattern) -> re.Pattern[str]:
     signs = {"%": ".*", "_": "."}
-    return re.compile("".join(signs.get(c, re.escape(c)) for c in like), re.DOTALL)
+    return re.compile(
+        "".join(signs.get(c, re.escape(c)) for c in like.text), re.DOTALL | (re.IGNORECASE if like.ignore_case else 0)
+    )
 
 
 def _tables(catalog: Catalog, statement: s.Show) -> list[str]:

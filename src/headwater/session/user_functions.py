@@ -20,6 +20,11 @@ from headwater.sql.user_calls import UserFunction, bound
 __all__ = ["bound_functions", "create_function", "drop_function", "register_function"]
 
 S = TypeVar("S", bound=s.Statement)
+_NOT_CALLED = {
+    "retract": "the function is evaluated over the values that its group has, which is the same if retract takes back "
+    "what accumulate has done. See docs/functions-python.md.",
+    "merge": "a group is never accumulated in parts.",
+}
 
 
 def bound_functions(statement: S, catalog: Catalog) -> S:
@@ -31,11 +36,11 @@ def bound_functions(statement: S, catalog: Catalog) -> S:
     return bound(statement, lookup)
 
 
-def create_function(statement: s.CreateFunction, catalog: Catalog, python_files: str) -> None:
-    """Imports the function's module: its types must be known to whoever calls it."""
+def create_function(statement: s.CreateFunction, catalog: Catalog, python_files: str) -> tuple[str, ...]:
+    """Imports the function's module: its types must be known to whoever calls it. Answers with notes for the user."""
     database = _database(statement, catalog)
     if statement.if_not_exists and catalog.functions.exists(statement.name, database):
-        return
+        return ()
     directories = _directories(statement, python_files)
     try:
         function = load_function(statement.path, directories)
@@ -44,6 +49,9 @@ def create_function(statement: s.CreateFunction, catalog: Catalog, python_files:
     found = (*directories, *root_of(function.target))
     name = split(statement.name)[-1]
     catalog.functions.create(NamedFunction(name, function, statement.path, tuple(dict.fromkeys(found))), database)
+    return tuple(
+        f"{method} of function '{name}' is not called: {_NOT_CALLED[method]}" for method in function.not_called
+    )
 
 
 def drop_function(statement: s.DropFunction, catalog: Catalog) -> None:

@@ -31,6 +31,7 @@ __all__ = [
     "Explain",
     "Insert",
     "LikeClause",
+    "LikePattern",
     "MetadataColumn",
     "NoEffect",
     "PhysicalColumn",
@@ -244,6 +245,14 @@ class Explain(Statement):
     details: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class LikePattern:
+    """`LIKE 'text'`, or `ILIKE 'text'`, which ignores the case of letters."""
+
+    text: str
+    ignore_case: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Show(Statement):
     """`kind` is the words behind SHOW: TABLES, VIEWS, DATABASES, CREATE TABLE, …; `name` the table or database they are
@@ -251,8 +260,8 @@ class Show(Statement):
 
     kind: str
     name: str = ""
-    like: str | None = None
-    unlike: str | None = None
+    like: LikePattern | None = None
+    unlike: LikePattern | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -173,6 +173,24 @@ class UserDefinedTableFunctionWrapper(UserDefinedScalarFunctionWrapper):
         self._result_types = result_types
 
 
+class UserDefinedAggregateFunctionWrapper(UserDefinedScalarFunctionWrapper):
+    _is_table_aggregate = False
+
+
+class Latest:
+    def create_accumulator(self) -> list[int]:
+        return [0]
+
+    def accumulate(self, accumulator: list[int], value: int) -> None:
+        accumulator[0] = value
+
+    def merge(self, accumulator: list[int], others: list[list[int]]) -> None:
+        raise AssertionError
+
+    def get_value(self, accumulator: list[int]) -> int:
+        return accumulator[0]
+
+
 class SubtractOne:
     def open(self, context: object) -> None:
         del context
@@ -190,3 +208,23 @@ def test_functions_of_pyflink_are_understood_by_their_shape() -> None:
     listed = declared(UserDefinedTableFunctionWrapper(lambda text: [(text, 1)], [VarCharType(), BigIntType()]))
     assert str(listed.result) == "ROW<`f0` STRING, `f1` BIGINT>"
     assert declared(UserDefinedScalarFunctionWrapper(len, None, "INT", "pandas")).style == "pandas"
+    aggregate = declared(UserDefinedAggregateFunctionWrapper(Latest(), None, BigIntType()))
+    assert (aggregate.kind, str(aggregate.result), aggregate.least) == ("aggregate", "BIGINT", 1)
+    vectorised = declared(UserDefinedAggregateFunctionWrapper(Latest(), None, BigIntType(), "pandas"))
+    assert (vectorised.kind, vectorised.style, vectorised.least) == ("aggregate", "pandas", 1)
+    several = UserDefinedAggregateFunctionWrapper(Latest(), None, BigIntType())
+    several._is_table_aggregate = True
+    with pytest.raises(ValidationError, match="Table aggregate functions"):
+        declared(several)
+
+
+def test_methods_that_are_never_called_are_known() -> None:
+    """Those of a user, not what PyFlink's base class has to raise an error."""
+    base = type("AggregateFunction", (), {"retract": lambda *_: 1 / 0, "merge": lambda *_: 1 / 0})
+    base.__module__ = "pyflink.table.udf"
+    derived = type("Derived", (base, Latest), {})
+    own = type("Own", (base, Latest), {"retract": lambda *_: None})
+    assert declared(udaf(Latest, result_type="BIGINT")).not_called == ("merge",)
+    assert declared(udaf(derived, result_type="BIGINT")).not_called == ()
+    assert declared(udaf(own, result_type="BIGINT")).not_called == ("retract",)
+    assert declared(udf(len, result_type="BIGINT")).not_called == ()

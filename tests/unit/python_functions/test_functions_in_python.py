@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import decimal
 import pickle
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -112,6 +114,64 @@ def test_vectorised_functions_get_columns() -> None:
         step(lambda a: a.slice(0, 1), "INT", "BIGINT", style="arrow")(column)
 
 
+class PyFlinkRow:
+    """Shaped as PyFlink's Row."""
+
+    def __init__(self, values: list[Any], fields: list[str] | None = None) -> None:
+        self._values = values
+        if fields is not None:
+            self._fields = fields
+
+    def __getitem__(self, place: int) -> Any:
+        return self._values[place]
+
+
+def test_rows_of_pyflink_are_read_by_name_if_they_have_names() -> None:
+    kind = parse_type("ROW<a INT, b STRING>")
+    rows = [PyFlinkRow([1, "x"]), PyFlinkRow(["x", 1], ["b", "a"]), PyFlinkRow([1, "x"], ["u", "v"])]
+    assert to_arrow(rows, kind).to_pylist() == [{"a": 1, "b": "x"}] * 3
+
+
+class Counting:
+    def open(self, context: Any) -> None:
+        group = context.get_metric_group().add_group("a", "b")
+        self.counter, self.meter = group.counter("n"), group.meter("m")
+        group.gauge("g", lambda: 1)
+        group.distribution("d").update(1)
+
+    def eval(self, value: int) -> int:
+        self.counter.inc(value)
+        self.counter.dec()
+        self.meter.mark_event()
+        return int(self.counter.get_count() * 100 + self.meter.get_count())
+
+
+def test_metrics_count_for_the_function_itself() -> None:
+    assert step(Counting(), "BIGINT", "BIGINT")(pa.array([5, 3])).to_pylist() == [401, 602]
+
+
+def test_async_functions_run_side_by_side_and_keep_the_order_of_rows() -> None:
+    async def later(value: int) -> int:
+        under_way.append(value)
+        if len(under_way) < 3:  # one after the other, nobody would ever end the waiting
+            await asyncio.wait_for(everybody.wait(), 10)
+        everybody.set()
+        return -value
+
+    under_way: list[int] = []
+    everybody = asyncio.Event()
+    one = ValueStep("later", FunctionSource(), (parse_type("BIGINT"),), parse_type("BIGINT"), _target=later)
+    assert one(pa.array([1, 2, 3])).to_pylist() == [-1, -2, -3]
+
+
+def test_an_async_function_that_fails_names_its_row() -> None:
+    async def failing(value: int) -> int:
+        return 1 // value
+
+    with pytest.raises(JobError, match=r"Function 'f' failed for \(0\): ZeroDivisionError"):
+        step(failing, "BIGINT", "BIGINT")(pa.array([1, 0]))
+
+
 class Longest:
     def create_accumulator(self) -> list[str]:
         return [""]
@@ -151,3 +211,72 @@ def test_errors_name_function_and_row(function: Any, result: str, message: str) 
     with pytest.raises(JobError) as caught:
         step(function, result, "BIGINT")(pa.array([2, 0]))
     assert message in str(caught.value)
+
+
+class Weighted:
+    """With an exact inverse, as those who write `retract` mean it."""
+
+    def create_accumulator(self) -> list[int]:
+        return [0, 0]
+
+    def accumulate(self, accumulator: list[int], value: int | None, weight: int) -> None:
+        accumulator[0] += (value or 0) * weight
+        accumulator[1] += weight
+
+    def retract(self, accumulator: list[int], value: int | None, weight: int) -> None:
+        accumulator[0] -= (value or 0) * weight
+        accumulator[1] -= weight
+
+    def merge(self, accumulator: list[int], others: list[list[int]]) -> None:
+        for other in others:
+            accumulator[0] += other[0]
+            accumulator[1] += other[1]
+
+    def get_value(self, accumulator: list[int]) -> str:
+        return f"{accumulator[0]}/{accumulator[1]}"
+
+
+class Frequent(Weighted):
+    """With an accumulator that is a dict: the most frequent values."""
+
+    def create_accumulator(self) -> Any:
+        return {}
+
+    def accumulate(self, accumulator: Any, value: int | None, weight: int) -> None:
+        accumulator[value, weight] = accumulator.get((value, weight), 0) + 1
+
+    def retract(self, accumulator: Any, value: int | None, weight: int) -> None:
+        accumulator[value, weight] -= 1
+
+    def merge(self, accumulator: Any, others: Any) -> None:
+        for other in others:
+            for key, count in other.items():
+                accumulator[key] = accumulator.get(key, 0) + count
+
+    def get_value(self, accumulator: Any) -> str:
+        return str(sorted((str(key), count) for key, count in accumulator.items() if count))
+
+
+@pytest.mark.parametrize("function", [Weighted(), Frequent()], ids=["sums", "counts"])
+@pytest.mark.parametrize("seed", range(5))
+def test_evaluating_a_group_is_what_accumulate_retract_and_merge_would_give(function: Weighted, seed: int) -> None:
+    """After every change of a group: inserts, deletes, and updates, which retract the old row."""
+    choose = random.Random(seed)
+    kind = parse_type("ARRAY<ROW<a INT, b INT>>")
+    source = FunctionSource(pickled=cloudpickle.dumps(function))  # type: ignore[no-untyped-call]
+    evaluate = AggregateStep("f", source, (kind,), parse_type("STRING"), arity=2)
+    parts = [function.create_accumulator(), function.create_accumulator()]  # of two tasks, merged
+    rows: list[tuple[Any, int | None, int]] = []  # the accumulator they are in, and their values
+    groups, expected = [], []
+    for _ in range(100):
+        if rows and choose.random() < 0.4:
+            part, *values = rows.pop(choose.randrange(len(rows)))
+            function.retract(part, *values)
+        if not rows or choose.random() < 0.6:
+            rows.append((choose.choice(parts), choose.choice([None, 1, 2, 3]), choose.randrange(1, 4)))
+            function.accumulate(*rows[-1])
+        merged = function.create_accumulator()
+        function.merge(merged, parts)
+        expected.append(function.get_value(merged))
+        groups.append([{"a": a, "b": b} for _, a, b in rows])
+    assert evaluate(pa.array(groups, arrow_type(kind))).to_pylist() == expected

@@ -56,13 +56,15 @@ TAKEN = {
     "options of a database": "CREATE DATABASE d WITH ('owner' = 'me'); DROP DATABASE d;",
     "columns of three and four parts": "CREATE DATABASE d; CREATE TABLE d.t (a STRING) WITH ('connector' = 'datagen'); "
     "INSERT INTO lines SELECT d.t.a FROM d.t WHERE default_catalog.d.t.a > 'a'; "
-    "INSERT INTO lines SELECT default_database.orders.who FROM orders JOIN d.t ON orders.who = d.t.a;",
+    "INSERT INTO lines SELECT default_database.orders.who FROM orders JOIN d.t ON orders.who = d.t.a; "
+    "CREATE DATABASE e; CREATE TABLE e.t (b STRING, a STRING) WITH ('connector' = 'datagen'); "
+    "INSERT INTO lines SELECT e.t.a FROM d.t JOIN e.t ON d.t.a = e.t.b;",
     "names of three parts": "INSERT INTO default_catalog.default_database.lines "
     "SELECT orders.who FROM `default_catalog`.`default_database`.`orders`;",
     "a view of another database": "CREATE DATABASE d; CREATE VIEW v AS SELECT who FROM orders; USE d; "
     "INSERT INTO default_database.lines SELECT who FROM default_database.v;",
     "show": "SHOW FUNCTIONS; SHOW USER FUNCTIONS; SHOW JARS; SHOW JOBS; SHOW MODULES; "
-    "SHOW COLUMNS FROM orders LIKE 'p%';",
+    "SHOW COLUMNS FROM orders LIKE 'p%'; SHOW TABLES ILIKE 'O%'; SHOW FUNCTIONS NOT ILIKE 'a%';",
     "show create view": "CREATE VIEW v AS SELECT 1 AS a; SHOW CREATE VIEW v; DESCRIBE v; SHOW TABLES NOT LIKE 'v%';",
     "describe extended": "DESCRIBE EXTENDED orders;",
     "explain a query": "EXPLAIN SELECT who, SUM(price) FROM orders GROUP BY who;",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, cast
 
 import pytest
 
+from headwater.errors import HeadwaterError
 from headwater.execution.job import Job, JobSettings
 from headwater.options.secrets import masked_sql
 from headwater.session import Session
@@ -79,6 +81,28 @@ def test_reprs_hide_secrets() -> None:
     assert {"Session", "Result", "CreateTable", "Insert", "StatementSet", "Table", "View", "Scan", "Write"} <= {
         type(value).__name__ for value in found
     }
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "SET '${env:HEADWATER_TEST_KEY}' = '1'",
+        "SET 'pipeline.name' = '${env:HEADWATER_TEST_KEY}/x'",
+        "CREATE TABLE q (a STRING) WITH ('connector' = '${env:HEADWATER_TEST_KEY}')",
+        "CREATE TABLE q (a STRING) WITH ('connector' = 'kafka', 'topik' = '${env:HEADWATER_TEST_KEY}')",
+        "SELECT ${env:HEADWATER_TEST_KEY} FROM nowhere; SET '${env:HEADWATER_TEST_KEY}' = '1'",
+        "SELECT '${env:HEADWATER_TEST_KEY}' + 1",
+    ],
+)
+def test_errors_hide_values_from_outside(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever a script uses them; a traceback shows the causes of an error, too."""
+    monkeypatch.setenv("HEADWATER_TEST_KEY", "hunter2_key")
+    session = Session()
+    for run in (session.check, session.sql):
+        with pytest.raises(HeadwaterError) as caught:
+            run(script)
+        shown = "".join(traceback.format_exception(caught.value)) + repr(caught.value)
+        assert "hunter2" not in shown
 
 
 def test_results_hide_secrets() -> None:

@@ -78,19 +78,21 @@ class Scope:
         """
         if self.outer is not None and not self.knows(parts) and self.outer.knows(parts):
             return self.outer.resolve_path(parts, locate)
-        skipped = self._before_table(parts)
-        parts = parts[skipped:]
+        if skipped := self._before_table(parts):
+            path = tuple(parts[:skipped])
+            of_database = Scope(tuple(c for c in self.columns if c.path[-skipped:] == path))
+            return of_database.resolve_path(parts[skipped:], lambda place: locate(place + skipped))
         if len(parts) > 1 and self.find(parts[1], parts[0]):
-            return self.resolve(parts[1], parts[0], locate(skipped)), parts[2:]
+            return self.resolve(parts[1], parts[0], locate(0)), parts[2:]
         if len(parts) == 1 or self.find(parts[0]):
-            return self.resolve(parts[0], None, locate(skipped)), parts[1:]
+            return self.resolve(parts[0], None, locate(0)), parts[1:]
         if any(c.qualifier == parts[0] for c in self.columns):
-            raise self._unknown(parts[1], parts[0], locate(skipped + 1))
+            raise self._unknown(parts[1], parts[0], locate(1))
         tables = list(dict.fromkeys(c.qualifier for c in self.columns if c.qualifier))
         names = [*tables, *(c.name for c in self.columns)]
         raise SqlError(
             f"'{parts[0]}' is neither a table in FROM nor a column",
-            position=locate(skipped),
+            position=locate(0),
             detail=f"Tables here: {', '.join(tables)}." if tables else "",
             hint=_closest(parts[0], names),
         )

@@ -9,7 +9,7 @@ from sqlglot import exp
 from headwater.sql.parser.origin import StatementText
 from headwater.sql.parser.parser import Parser
 from headwater.sql.paths import DEFAULT_CATALOG
-from headwater.sql.statements import Describe, Explain, Insert, Show, StatementSet
+from headwater.sql.statements import Describe, Explain, Insert, LikePattern, Show, StatementSet
 from headwater.sql.tokens import Token
 
 __all__ = ["SHOWN", "InquiryParser"]
@@ -40,6 +40,7 @@ _NOT_DESCRIBED = {
     "JOB": "SHOW JOBS lists the jobs of this session.",
     "MODEL": "Models are not supported; see docs/limits.md.",
 }
+_LIKE = ("LIKE", "ILIKE")
 SHOWN = tuple(" ".join(words) for words in _SHOWN)
 """What can stand behind SHOW."""
 _SUPPORTED = ", ".join(f"SHOW {words}" for words in SHOWN)
@@ -62,7 +63,7 @@ class InquiryParser:
         self.statement_set = statement_set
 
     def show(self) -> Show:
-        """`SHOW words [FROM name] [[NOT] LIKE 'pattern']`."""
+        """`SHOW words [FROM name] [[NOT] LIKE | ILIKE 'pattern']`."""
         first = self.cursor.expect("SHOW")
         words = next((words for words in _SHOWN if self.cursor.accept(*words)), None)
         if words is None:
@@ -74,7 +75,7 @@ class InquiryParser:
         like = not_like = None
         if self.cursor.accept("NOT"):
             not_like = self._pattern()
-        elif self.cursor.at("LIKE"):
+        elif self.cursor.at_any(_LIKE):
             like = self._pattern()
         return Show(kind=" ".join(words), name=name, like=like, unlike=not_like, **self.text.since(first))
 
@@ -97,9 +98,9 @@ class InquiryParser:
             self.cursor.fail(f"Unknown catalog '{name}'", at=token, hint=f"There is one catalog, {DEFAULT_CATALOG}.")
         return name
 
-    def _pattern(self) -> str:
-        self.cursor.expect("LIKE")
-        return self.parser.literals.string().name
+    def _pattern(self) -> LikePattern:
+        word = self.cursor.expect_any(_LIKE, "LIKE or ILIKE")
+        return LikePattern(self.parser.literals.string().name, ignore_case=word == "ILIKE")
 
     def describe(self) -> Describe:
         first = self.cursor.advance()
