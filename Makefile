@@ -8,7 +8,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long check bench bench-formats bench-delivery bench-state bench-operators soak docs clean
+.PHONY: help setup demo test test-long test-flink check bench bench-formats bench-delivery bench-state bench-operators soak docs clean
 
 # two processes: each has a broker and a Spark of its own, and both together need some 4 GB of memory
 PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
@@ -43,10 +43,14 @@ demo: setup ## a broker, a script and live results, in one go
 	$(BIN)/headwater demo
 
 test: setup ## all tests but the long ones, against a real broker; less than twenty minutes on 2 cores
-	$(PYTEST) -m "not long"
+	$(PYTEST) -m "not long and not flink"
 
 test-long: setup ## the long tests: many kills, outages, object storage, more replays of the case files
 	$(PYTEST) -m long
+
+test-flink: setup ## scripts and functions in Flink and here, compared; installs Flink (800 MB) when first run
+	$(BIN)/headwater fetch --bench
+	$(BIN)/python -m pytest -m flink tests/flink
 
 check: $(VENV)/.package ## ruff, mypy and the import directions between packages
 	$(BIN)/ruff check .

@@ -6,10 +6,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "spark: needs a local Spark session")
-
-
 @pytest.fixture(scope="session")
 def format_spark() -> SparkSession:
     from headwater.testing.spark import spark_of_tests
