@@ -37,6 +37,13 @@ def script(tmp_path: Path) -> str:
     return "totals.sql"
 
 
+def test_check_notes_what_has_no_effect(invoke: Invoke) -> None:
+    said = invoke("check", "-", stdin="SET 'state.backend' = 'rocksdb'; " * 2 + "ADD JAR '/x.jar';")
+    assert said.code == 0
+    assert said.err.splitlines()[0].startswith("Note: 'state.backend' has no effect: ")
+    assert said.err.count("Note: ") == 2
+
+
 def test_check_says_what_it_found(invoke: Invoke, script: str) -> None:
     said = invoke("check", script, "--var", "topic=clicks")
     assert (said.code, said.err) == (0, "")

@@ -31,7 +31,8 @@ _SHOWN = 80
 def check(scripts: ScriptArguments, var: Variables = None, env: Environment = "") -> None:
     """Validate scripts: syntax, tables, options, types and plans. Nothing is read, written or started.
 
-    Shows every statement that is wrong with its file, line and column, and then ends with exit code 1.
+    Shows every statement that is wrong with its file, line and column, and then ends with exit code 1. Notes say what
+    has no effect.
 
     \b
     Example:
@@ -46,6 +47,8 @@ def check(scripts: ScriptArguments, var: Variables = None, env: Environment = ""
     definitions = Definitions(Catalog(project.connection))
     planned = plan_scripts(definitions, files, variables_of(project, var))
     tables, views = definitions.catalog.tables(), definitions.catalog.views()
+    for note in dict.fromkeys(note for part in planned for note in part.outcome.notes):
+        typer.echo(f"Note: {note}", err=True)
     for line in aligned([*_definitions(tables, views), *_inserts(planned)]):
         typer.echo(line)
     typer.echo(_verdict(planned, len(tables), len(views)))
