@@ -68,13 +68,12 @@ class HeldRows:
             raw = tuple(row)
             key = self._key_of(raw)
             same = self._rows.get(key) or []
-            if kind not in (UPDATE_BEFORE, DELETE):
-                # Without a key a row may be there several times, and each retraction takes one of them.
-                self._rows[key] = [raw] if self._keyed else [*same, raw]
-                self.count += not (self._keyed and same)
-            elif same:
-                self._rows[key] = same[:-1] or None
-                self.count -= 1
+            # Every row is counted, also under a key: one that moves from one state partition to another comes and goes
+            # in two tasks, and what comes may arrive before what goes.
+            now = _without(same, raw) if kind in (UPDATE_BEFORE, DELETE) else [*same, raw]
+            self._rows[key] = now or None
+            self.count += self._shown(now) - self._shown(same)
+            if not now:
                 # Removed after the batch: the update behind a retraction would otherwise move its row to the end of the
                 # table.
                 emptied.append(key)
@@ -82,14 +81,25 @@ class HeldRows:
             if self._rows.get(key, ()) is None:
                 del self._rows[key]
 
+    def _shown(self, same: Sequence[_Raw]) -> int:
+        return min(len(same), 1) if self._keyed else len(same)
+
     def table(self, first: int | None = None) -> pa.Table:
         """All rows, or the first so many of them."""
         if not self._updating:
             return pa.Table.from_batches(list(self._batches), self._schema)
-        rows = list(islice((row for same in self._rows.values() for row in same or ()), first))
+        held = (same[-1:] if self._keyed else same for same in self._rows.values() if same)
+        rows = list(islice((row for same in held for row in same), first))
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(self._schema)
         arrays = [pa.array(values, field.type) for values, field in zip(columns, self._schema, strict=True)]
         return pa.Table.from_arrays(arrays, schema=self._schema)
+
+
+def _without(rows: Sequence[_Raw], gone: _Raw) -> list[_Raw]:
+    """Less the row that is retracted; the oldest, if there is none like it."""
+    wanted = _hashable(gone)
+    place = next((place for place, row in enumerate(rows) if _hashable(row) == wanted), 0)
+    return [*rows[:place], *rows[place + 1 :]]
 
 
 def kinds_of(batch: pa.RecordBatch) -> list[int]:

@@ -47,6 +47,15 @@ def test_a_row_of_a_key_is_replaced_in_its_place() -> None:
     assert (rows(kept), kept.count) == ([("c", 3)], 1)
 
 
+def test_a_row_that_moves_between_tasks_may_come_before_it_goes() -> None:
+    """As a row of a Top-N whose partition changes: one task emits it, another one retracts it, in any order."""
+    kept = HeldRows(query(key=("k",)), SCHEMA, 100)
+    kept.apply(changes(("+I", "a", 1), ("+I", "b", 2)))
+    kept.apply(changes(("+I", "a", 5), ("+I", "b", 2)))
+    kept.apply(changes(("-D", "a", 1), ("-D", "b", 2)))
+    assert (rows(kept), kept.count) == ([("a", 5), ("b", 2)], 2)
+
+
 def test_rows_without_a_key_are_counted() -> None:
     kept = HeldRows(query(), SCHEMA, 100)
     kept.apply(changes(("+I", "a", 1), ("+I", "a", 1), ("+I", "a", math.nan), ("+I", "b", None)))
