@@ -34,7 +34,7 @@ class FunctionContext:
         return MetricGroup()
 
 
-class Metric:
+class FunctionMetric:
     """A counter, meter or distribution: it counts, for the function itself. Nobody else sees it."""
 
     def __init__(self) -> None:
@@ -63,17 +63,17 @@ class MetricGroup:
         del name, extra
         return self
 
-    def counter(self, name: str) -> Metric:
+    def counter(self, name: str) -> FunctionMetric:
         del name
-        return Metric()
+        return FunctionMetric()
 
-    def meter(self, name: str, time_span_in_seconds: int = 60) -> Metric:
+    def meter(self, name: str, time_span_in_seconds: int = 60) -> FunctionMetric:
         del name, time_span_in_seconds
-        return Metric()
+        return FunctionMetric()
 
-    def distribution(self, name: str) -> Metric:
+    def distribution(self, name: str) -> FunctionMetric:
         del name
-        return Metric()
+        return FunctionMetric()
 
     def gauge(self, name: str, obj: Callable[[], int]) -> None:
         del name, obj

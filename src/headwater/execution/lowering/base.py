@@ -33,7 +33,7 @@ from headwater.execution.worker import INPUT, OperatorTask, ReadTask, Reports, i
 from headwater.plan import nodes as n
 from headwater.plan.common_subplans import keeps_state
 from headwater.plan.fingerprint import operator_name
-from headwater.plan.time_attributes import watermark_scans
+from headwater.plan.time_attributes import processing_period, watermark_scans
 from headwater.spark_internals import executed_plan
 from headwater.sql.spark_text import quote_name
 from headwater.sql.types import FRACTIONS, SqlType
@@ -190,7 +190,8 @@ class Lowering:
     def _sources_of_time(self, node: n.Node) -> tuple[int, ...]:
         """The sources whose watermark is the operator's time. Behind them all comes processing time."""
         if node.timed and node.clock is n.TimeKind.PROCESSING:
-            return (len(self.inputs.sources),)
+            # Only windows wait for processing time, so without any of them a batch has no watermark of it.
+            return (len(self.inputs.sources),) if processing_period(self.root) is not None else ()
         return tuple(sorted({self.inputs.place_of(scan) for scan in watermark_scans(node)}))
 
 
