@@ -107,11 +107,9 @@ def write_results(report: Report) -> Path:
 def _render(report: Report) -> str:
     parts = [
         "# Headwater beside Flink",
-        _INTRODUCTION.format(rows=report.rows, runs=report.runs),
+        _INTRODUCTION.format(rows=report.rows, runs=report.runs) + _missing(report),
         _workload_table(report, [name for name in report.workloads if name not in NEXMARK]),
-        _NEXMARK,
-        nexmark_summary(report) + ".",
-        _workload_table(report, [name for name in report.workloads if name in NEXMARK]),
+        *_nexmark(report),
         "All timed runs, in seconds:",
         _runs_table(report),
         *([_LATENCY, _latency_table(report), _DRIVER, _driver_table(report)] if report.latencies else []),
@@ -119,6 +117,17 @@ def _render(report: Report) -> str:
         versions(flink_version()),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _missing(report: Report) -> str:
+    parts = [name for name in JOBS if name not in report.workloads]
+    parts += [f"latency of {job.title}" for name, job in LATENCIES.items() if name not in report.latencies]
+    return f"\n\nNot measured this time: {', '.join(parts)}." if parts else ""
+
+
+def _nexmark(report: Report) -> list[str]:
+    names = [name for name in report.workloads if name in NEXMARK]
+    return [_NEXMARK, nexmark_summary(report) + ".", _workload_table(report, names)] if names else []
 
 
 _INTRODUCTION = """\
