@@ -11,7 +11,7 @@ from headwater.testing import CaseRunner, ReplayMode, read_case, replay_modes_of
 HERE = Path(__file__).parent
 FILES = sorted(HERE.rglob("*.case"))
 
-QUICK_KILLS = ("recovery", "sinks", "upsert")
+QUICK_KILLS = ("recovery", "sinks")
 """Every case is played as it is written in every run. Its replays take three times as long as that together, so most of
 them are long; cases of these folders are killed in every run."""
 
