@@ -53,6 +53,8 @@ _WORKER_LOST = re.compile(
     r"Python worker (?:exited unexpectedly|failed to connect back)"
     r"|(?:IOException|SocketException|EOFException)[\s\S]{0,4000}?\bapi\.python\."
 )
+# Of a trace, the line that is not indented says what was raised; Spark's own first line says only that something was.
+_RAISED_IN_PYTHON = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)+(\S.*)$", re.MULTILINE)
 _LOST = re.compile(r"OffsetOutOfRange|offset.*out of range|Some data may have been lost|failOnDataLoss|KAFKA_DATA_LOSS")
 
 
@@ -219,6 +221,9 @@ def _first_line(error: BaseException) -> str:
     if isinstance(error, PySparkException):
         condition = error.getCondition()
         text = str(error).split("\nJVM stacktrace")[0].strip()
+        raised = _RAISED_IN_PYTHON.search(text)
+        if raised is not None:
+            return _printable(raised[1])
         return _printable(text.splitlines()[0] if condition is None else without_advice(text.split("SQLSTATE")[0]))
     if isinstance(error, Py4JJavaError):
         return _printable(str(error.java_exception))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
+from pyspark.errors import PythonException
 from pyspark.logger import PySparkLogger
 
 from headwater.connectors.kafka.clients.broker_errors import UnknownTopicError, client_error
@@ -62,6 +63,13 @@ def test_what_a_failure_is(text: str, kind: type[HeadwaterError], fact: str) -> 
     assert type(error) is kind
     assert fact in error.fact
     assert is_transient(error) is (kind is KafkaUnavailableError)
+
+
+def test_what_was_raised_in_a_worker_is_named() -> None:
+    trace = 'Traceback (most recent call last):\n  File "worker.py", line 7, in step\n    rows[9]\n    ~~~~^^^\n'
+    spark = "An exception was thrown from the Python worker. Please see the stack trace below.\n"
+    error = translate(PythonException(f"\n  {spark}{trace}IndexError: list index out of range\n"), "totals")
+    assert error.detail == "IndexError: list index out of range"
 
 
 def test_secrets_are_taken_out_of_what_clients_say() -> None:
