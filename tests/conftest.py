@@ -66,7 +66,7 @@ def schema_registry() -> Iterator[SchemaRegistry]:
     running.stop()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def unique_topic() -> Callable[[str], str]:
     """Makes a topic name of its own from a readable stem; the topic itself is for the test to create."""
     return lambda stem: f"{stem}-{uuid.uuid4().hex[:8]}"

@@ -6,7 +6,7 @@ import importlib.util
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -76,8 +76,8 @@ def flink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlinkProcess]:
 
 
 @pytest.fixture(scope="module")
-def table(case_runner: CaseRunner) -> str:
-    topic = "golden-functions"
+def table(case_runner: CaseRunner, unique_topic: Callable[[str], str]) -> str:
+    topic = unique_topic("golden-functions")
     case_runner.kafka().create({topic: 1})
     case_runner.kafka().produce([Record(topic, None, message())])
     columns = ", ".join(f"{name} {kind}" for name, (kind, _) in GOLDEN.COLUMNS.items())

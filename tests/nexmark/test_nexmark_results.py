@@ -6,7 +6,7 @@ q6 and q13 are not taken, and q12 depends on the clock.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -27,9 +27,10 @@ IN_EVERY_RUN = ("q4", "q5", "q8", "q9", "q11")
 
 
 @pytest.fixture(scope="module")
-def topic(case_runner: CaseRunner) -> str:
+def topic(case_runner: CaseRunner, unique_topic: Callable[[str], str]) -> str:
+    """Of a name of its own: a process that gets its tests of this module in two parts sets it up twice."""
     kafka: Kafka = case_runner.kafka()
-    name = "nexmark-results"
+    name = unique_topic("nexmark")
     kafka.create({name: PARTITIONS})
     messages = Nexmark(out_of_order=3.0).messages(EVENTS)
     kafka.produce(Record(name, None, message, number % PARTITIONS) for number, message in enumerate(messages))

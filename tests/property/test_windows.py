@@ -166,9 +166,9 @@ def events(side: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def topics(case_runner: CaseRunner) -> dict[str, str]:
+def topics(case_runner: CaseRunner, unique_topic: Callable[[str], str]) -> dict[str, str]:
     kafka: Kafka = case_runner.kafka()
-    names = {side: f"windows-{side}" for side in SIDES}
+    names = {side: unique_topic(f"windows-{side}") for side in SIDES}
     kafka.create(dict.fromkeys(names.values(), PARTITIONS))
     for side in SIDES:
         rows = enumerate(json.dumps(event).encode() for event in events(side))
