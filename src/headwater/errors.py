@@ -18,6 +18,7 @@
     │   ├── UnknownSchemaError  a message names a schema that the registry has not been asked for yet; it passes
     │   └── WorkerLostError     a Python worker of Spark ended in the middle of its work; it may pass
     ├── KafkaUnavailableError   the broker cannot be reached or cannot answer; it may pass
+    │   ├── KafkaNotReadyError  the broker answers, but has no leader or coordinator for the moment
     │   └── KafkaRefusedError   the broker said no: login, certificate, permission, no such topic
     ├── RegistryUnavailableError   the schema registry cannot be reached or cannot answer; it may pass
     │   └── RegistryRefusedError   the registry said no: login, certificate, permission, schema
@@ -42,6 +43,7 @@ __all__ = [
     "HeadwaterError",
     "IncompatibleCheckpointError",
     "JobError",
+    "KafkaNotReadyError",
     "KafkaRefusedError",
     "KafkaUnavailableError",
     "MissingFileError",
@@ -213,6 +215,10 @@ class WorkerLostError(JobError):
 
 class KafkaUnavailableError(HeadwaterError):
     """The broker cannot be reached, or cannot answer now. A running job tries again."""
+
+
+class KafkaNotReadyError(KafkaUnavailableError):
+    """The broker answers, but a partition has no leader, or a group no coordinator, for the moment."""
 
 
 class KafkaRefusedError(KafkaUnavailableError):

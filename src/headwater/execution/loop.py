@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from headwater.connectors.runtime import LeftOut, Position, RuntimeContext, Sink, SinkStart, Source
-from headwater.errors import UnknownSchemaError
+from headwater.errors import KafkaNotReadyError, UnknownSchemaError
 from headwater.execution.executor import BatchExecutor
 from headwater.execution.failures import is_transient
 from headwater.execution.inputs import InputRange, Inputs, is_finished
@@ -301,9 +301,10 @@ class Loop:
                 problem = self.job.translate(failure)
         # Counted per action and not per run: a job that lives for months may meet any number of short outages.
         pauses = RETRY_SECONDS[: self.job.settings.retries]
-        if failures > len(pauses) or not is_transient(problem) or self._never_worked():
-            # A job that never worked fails at once: a wrong address should be an error in seconds, not a retry in
-            # minutes.
+        # A job that never worked fails at once: a wrong address should be an error in seconds, not a retry in minutes.
+        # A broker that says it is not ready is at the right address: topics that were just created have no leader yet.
+        hopeless = self._never_worked() and not isinstance(problem, KafkaNotReadyError)
+        if failures > len(pauses) or not is_transient(problem) or hopeless:
             raise problem from None  # without its trace: that may hold secrets
         pause = pauses[failures - 1]
         self.job.report(status="retrying", note=f"{problem.fact} Trying again in {pause} s.")

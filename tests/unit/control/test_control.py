@@ -106,10 +106,12 @@ def test_a_process_that_ends_with_its_job_has_stopped_it(monitor: Monitor, make_
         job.stopping.wait(10)
         server.close()
 
-    threading.Thread(target=end).start()
+    ending = threading.Thread(target=end)
+    ending.start()
     ended = stop_job(found, 10)
     assert ended is not None
     assert ended.status == "stopped"
+    ending.join()  # its socket goes before its registration does
     assert registrations() == []
 
 

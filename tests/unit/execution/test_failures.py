@@ -13,6 +13,7 @@ from headwater.errors import (
     DataLossError,
     HeadwaterError,
     JobError,
+    KafkaNotReadyError,
     KafkaRefusedError,
     KafkaUnavailableError,
     SetupError,
@@ -109,6 +110,7 @@ def test_any_word_of_a_malformed_login_may_be_the_password() -> None:
             ["refused the login", "'properties.sasl.jaas.config'"],
         ),
         ([("UnknownTopicOrPartitionException", "x")], UnknownTopicError, ["Topic 't' does not exist at 'h:1'"]),
+        ([("NotLeaderOrFollowerException", "x")], KafkaNotReadyError, ["The broker at 'h:1' is not ready"]),
         ([("StrangeException", "odd")], KafkaUnavailableError, ["about 't'", "StrangeException: odd"]),
     ],
 )

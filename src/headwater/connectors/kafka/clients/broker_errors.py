@@ -10,7 +10,7 @@ import socket
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from headwater.errors import KafkaRefusedError, KafkaUnavailableError
+from headwater.errors import KafkaNotReadyError, KafkaRefusedError, KafkaUnavailableError
 from headwater.options.closest import did_you_mean
 
 __all__ = ["MEANINGS", "Translation", "UnknownTopicError", "client_error"]
@@ -117,7 +117,8 @@ def client_error(chain: Sequence[tuple[str, str]], about: str, servers: str) -> 
     fact = meaning.fact.format(about=about, servers=servers)
     if name == "UnknownTopicOrPartitionException":
         return UnknownTopicError(fact, detail="\n".join(details), hint=meaning.hint)
-    kind = KafkaUnavailableError if meaning.passes else KafkaRefusedError
+    passing = KafkaNotReadyError if meaning is _BUSY else KafkaUnavailableError
+    kind = passing if meaning.passes else KafkaRefusedError
     return kind(fact, detail="\n".join(details), hint=meaning.hint)
 
 
