@@ -94,7 +94,7 @@ class Watermarks:
         """Of the batch with these watermarks: now, but not before its watermark, and behind that of the batch before,
         also if the clock was set back."""
         # The time of the batch lies behind every window that its watermark has closed: a row must not fall into a
-        # window that is gone. And no two batches have the same time: rows that wait are told apart by it.
+        # window that is gone. And no two batches have the same time: rows that wait are distinguished by it.
         reached = watermarks[-1][1] if self._period is not None else None
         least = 0 if reached is None or reached == END else reached + 1
         self._last_time = max(int(time.time() * 1000), self._last_time + 1, least)
