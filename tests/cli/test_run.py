@@ -49,6 +49,7 @@ def test_ctrl_c_stops_cleanly_and_the_next_run_continues(clicks: Clicks, started
     second.terminate()
     _, err = second.communicate(timeout=200)
     assert second.returncode == 0, err
+    assert "totals: Continues after batch" in err
     assert "totals  stopped  2 rows in" in err
 
 

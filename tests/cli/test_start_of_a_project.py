@@ -25,7 +25,7 @@ def test_a_new_project_is_valid_and_passes_its_test(
     assert checked.out.splitlines()[-1] == "ok: 2 tables, 1 insert"
     case_runner.play(read_case(tmp_path / "shop/tests/totals.case"), ReplayMode.AS_WRITTEN)
     again = invoke("init", "shop")
-    assert (again.code, "is there already" in again.err) == (1, True)
+    assert (again.code, "already exists" in again.err) == (1, True)
 
 
 def test_a_machine_that_has_everything(invoke: Invoke, broker: Broker) -> None:

@@ -5,6 +5,8 @@ Command modules import typer at the top and everything else inside their functio
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
 from itertools import zip_longest
@@ -72,6 +74,8 @@ def _options(
 
 def main() -> None:
     """Run a command line. An error becomes a message on stderr and exit code 1; HEADWATER_DEBUG=1 shows its origin."""
+    # A process that ends looks for garbage among all that it has loaded, more than once, before the prompt is back.
+    atexit.register(gc.freeze)
     try:
         app(args=_with_port(sys.argv[1:]))
     except Exception as error:

@@ -9,9 +9,10 @@ import typer
 
 __all__ = ["app"]
 
-NOT_RUNNING = 3  # what service managers use for "status: not running"
+# What service managers use for "status: not running".
+NOT_RUNNING = 3
 
-app = typer.Typer(help="Start, stop and look at a Kafka broker on this machine.", no_args_is_help=True)
+app = typer.Typer(help="Start, stop and check a Kafka broker on this machine.", no_args_is_help=True)
 
 Directory = Annotated[
     Path | None, typer.Option("--dir", metavar="D", help="Where it keeps its data. [default: $HEADWATER_HOME/broker]")
@@ -29,10 +30,10 @@ def start(
         int, typer.Option(min=1, metavar="N", help="Partitions of topics created without a number.")
     ] = 1,
 ) -> None:
-    """Start the broker, unless it is running, and wait until it serves.
+    """Start the broker, and wait until it is ready.
 
-    It listens on this machine only, keeps its data, and runs until 'headwater broker stop'. Topics are not created by
-    merely naming them.
+    One that is running already stays as it is. It listens on this machine only, keeps its data, and runs until
+    'headwater broker stop'. Topics are not created automatically.
     """
     from headwater.broker import Broker
     from headwater.cli.progress import ensure_jars
@@ -58,7 +59,7 @@ def stop(directory: Directory = None) -> None:
 
 @app.command()
 def status(directory: Directory = None) -> None:
-    """Say whether the broker runs. Exit code 0 if so, 3 if not."""
+    """Show whether the broker is running. Exit code 0 if so, 3 if not."""
     from headwater.broker import Broker
 
     broker = Broker.find(directory)

@@ -47,6 +47,7 @@ def check(scripts: ScriptArguments, var: Variables = None, env: Environment = ""
     definitions = Definitions(Catalog(project.connection))
     planned = plan_scripts(definitions, files, variables_of(project, var))
     tables, views = definitions.catalog.tables(), definitions.catalog.views()
+    # Once each, although several tables may cause the same.
     for note in dict.fromkeys(note for part in planned for note in part.outcome.notes):
         typer.echo(f"Note: {note}", err=True)
     for line in aligned([*_definitions(tables, views), *_inserts(planned)]):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Look at, check and copy what jobs keep.", no_args_is_help=True)
+app = typer.Typer(help="Show, verify, copy and rescale checkpoints.", no_args_is_help=True)
 
 Location = Annotated[
     str, typer.Argument(metavar="DIR", help="As given to 'run --checkpoint', or the one of a single job below it.")
@@ -47,9 +47,9 @@ def show(
 
 @app.command()
 def verify(location: Location) -> None:
-    """Check that every file of the kept commits is there and whole.
+    """Check that all files of the kept commits exist and are intact.
 
-    It must also be what was written. Exit code 1 if not.
+    Exit code 1 if not.
 
     \b
     Example:
@@ -76,9 +76,9 @@ def copy(
     location: Location,
     target: Annotated[str, typer.Argument(metavar="TARGET", help="A directory that does not exist yet, or a URI.")],
 ) -> None:
-    """Copy checkpoints, as of one batch each, also of running jobs.
+    """Copy checkpoints, each as of one batch, also of running jobs.
 
-    Only one of original and copy may be continued: with exactly-once, the one that is behind is refused.
+    Continue only one of original and copy: with exactly-once, the one that is behind is rejected.
 
     \b
     Example:
@@ -101,12 +101,14 @@ def copy(
 @app.command()
 def rescale(
     location: Location,
-    partitions: Annotated[int, typer.Option("--partitions", min=1, metavar="N", help="State partitions from now on.")],
+    partitions: Annotated[
+        int, typer.Option("--partitions", min=1, metavar="N", help="New number of state partitions.")
+    ],
 ) -> None:
     """Rewrite the state of stopped jobs for more or fewer partitions.
 
     A job uses at most as many cores for its state as there are partitions. The old state stays until the new one is
-    complete; a job that is running is refused.
+    complete; a running job is rejected.
 
     \b
     Example:

@@ -32,7 +32,7 @@ _NEXT = """
 
 
 def init(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The folder; it must not have any of the files yet.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The directory; none of the files may exist in it.")],
 ) -> None:
     """Make a project folder: tables, a script and a test of it.
 
@@ -41,7 +41,7 @@ def init(
     folder = Path(name)
     there = [file for file in _FILES if (folder / file).exists()]
     if there:
-        raise HeadwaterError(f"'{folder / there[0]}' is there already.", hint="Give another name.")
+        raise HeadwaterError(f"'{folder / there[0]}' already exists.", hint="Give another name.")
     try:
         for file, template in _FILES.items():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ Process = Annotated[
     int | None, typer.Option(metavar="N", help="The process that runs it, if several run a job of that name.")
 ]
 Checkpoint = Annotated[
-    str, typer.Option(metavar="DIR", help="As given to 'run --checkpoint': also jobs that do not run are found there.")
+    str, typer.Option(metavar="DIR", help="As given to 'run --checkpoint': finds jobs that are not running, too.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Everything, for programs: one line of JSON per job.")]
 
@@ -127,6 +127,7 @@ def _not_running(checkpoint: str, running: list[Found]) -> list[JobStatus]:
     places = {found.job.checkpoint for found in running}
     rest = []
     for found in find_checkpoints(checkpoint):
+        # Compared as they are shown: a running job does not tell the credentials of its checkpoint.
         if shown(found.location) in places:
             continue
         content = described(open_storage(found.location))

@@ -146,6 +146,7 @@ def consumer_of(target: Target, more: Mapping[str, Any] | None = None) -> Any:
     from headwater.connectors.kafka.clients.settings import consumer_settings
 
     admin_of(target)
+    # A group that is never joined; librdkafka wants a name.
     own = {"group.id": "headwater-topic", "auto.offset.reset": "earliest", **(more or {})}
     return Consumer({**consumer_settings(target.properties), **own})
 

@@ -11,11 +11,12 @@ import typer
 from headwater.cli.scripts import ScriptFile, project_of, read_pairs, variables_of
 
 if TYPE_CHECKING:
+    from headwater.execution.jvm import Jvm
     from headwater.options.project import ProjectFile
     from headwater.session import Session
     from headwater.session.definitions import Definitions
 
-__all__ = ["CheckpointOption", "ConfOption", "Launch", "MasterOption"]
+__all__ = ["CheckpointOption", "ConfOption", "Launch", "MasterOption", "PagePort"]
 
 CheckpointOption = Annotated[
     str, typer.Option(metavar="DIR", help="Where jobs keep progress and state; the next run continues from there.")
@@ -26,6 +27,14 @@ MasterOption = Annotated[
 ConfOption = Annotated[
     list[str] | None, typer.Option(metavar="K=V", help="A setting of Spark (spark.…=…); may be repeated.")
 ]
+
+
+@dataclass(frozen=True)
+class PagePort:
+    """Whether there is a page, and where; None: where it usually is, or the next port that is free."""
+
+    wanted: bool
+    port: int | None = None
 
 
 @dataclass(frozen=True)
@@ -58,12 +67,13 @@ class Launch:
 
         return Definitions(Catalog(self.project.connection), checkpoint=self.checkpoint)
 
-    def session(self) -> Session:
+    def session(self, jvm: Jvm | None = None) -> Session:
+        """`jvm` is that of its Spark, if it has been launched."""
         from headwater.catalog.catalog import Catalog
         from headwater.session import Session
 
         catalog = Catalog(self.project.connection)
-        return Session(self.checkpoint, self.master, self.spark, self.variables, catalog=catalog)
+        return Session(self.checkpoint, self.master, self.spark, self.variables, catalog=catalog, jvm=jvm)
 
 
 def _spark_settings(given: Sequence[str] | None) -> dict[str, str]:

@@ -199,6 +199,7 @@ def job_table(readings: Sequence[JobSample], width: int) -> Table:
     columns = [column for column in _COLUMNS if column.title != "from" or any(r.origin for r in readings)]
     table = _table(readings, columns)
     while len(columns) > 1 and _natural_width(table) > width:
+        # Measured again after each one: the width of a table follows from its cells.
         columns.remove(min(columns, key=lambda column: column.keep))
         table = _table(readings, columns)
     return table

@@ -25,7 +25,7 @@ Cells = tuple[str, str, str, str]
 def options(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="A connector, a format, or 'session' for SET. Without: what there is."),
+        typer.Argument(metavar="NAME", help="A connector, a format, or 'session' for SET. Without: all of them."),
     ] = "",
 ) -> None:
     """List the options of a connector, a format or the session.

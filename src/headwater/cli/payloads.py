@@ -59,7 +59,7 @@ def payloads_of(target: Target, named: NamedFormats | None = None) -> Payloads:
         value = named.value or ("avro-confluent" if named.registry and not named.key else "")
         return Payloads(_named(target.topic, "key", named.key, named), _named(target.topic, "value", value, named))
     if named != NamedFormats():
-        raise ValidationError("The table says its formats: leave out --format, --key-format and --registry.")
+        raise ValidationError("The table defines its formats: leave out --format, --key-format and --registry.")
     layout = message_layout(target.table)
     return Payloads(layout.key, layout.value)
 
@@ -102,6 +102,7 @@ def _text(data: bytes, side: PayloadLayout | None) -> str:
         text = data.decode().translate(_CONTROL)
     except UnicodeDecodeError:
         return f"x'{data.hex()}'"
+    # Control characters could move the cursor or change colours of the terminal.
     return text if not any(unicodedata.category(c) == "Cc" for c in text) else f"x'{data.hex()}'"
 
 

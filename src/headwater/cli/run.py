@@ -10,14 +10,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headwater.cli.launch import CheckpointOption, ConfOption, Launch, MasterOption
-from headwater.cli.scripts import Environment, ScriptArguments, ScriptFile, Variables, plan_scripts, read_scripts
+from headwater.cli.launch import CheckpointOption, ConfOption, Launch, MasterOption, PagePort
+from headwater.cli.scripts import (
+    Environment,
+    Planned,
+    ScriptArguments,
+    ScriptFile,
+    Variables,
+    plan_scripts,
+    read_scripts,
+)
 from headwater.cli.select_output import FormatOption, RowFormat
 from headwater.errors import HeadwaterError
 
 if TYPE_CHECKING:
-    from headwater.cli.runner import PagePort
     from headwater.cli.view import LogSettings
+    from headwater.session import Session
 
 __all__ = ["Watching", "run", "run_files"]
 
@@ -41,15 +49,16 @@ def run(  # noqa: PLR0913 - every option of the command is one
     env: Environment = "",
     form: FormatOption = RowFormat.table,
     ui: Annotated[
-        str, typer.Option(metavar="[PORT]", help="Serve a page and metrics on this machine; see the address printed.")
+        str,
+        typer.Option(metavar="[PORT]", help="Serve a web page and metrics on this machine; the address is printed."),
     ] = "",
     on_failure: Annotated[
         OnFailure, typer.Option(help="When a job fails, stop the others, or let them continue.")
     ] = OnFailure.stop,
     log_format: Annotated[
-        LogFormat, typer.Option(help="What is logged: text, or one line of JSON each.")
+        LogFormat, typer.Option(help="Format of the log: text, or one line of JSON per event.")
     ] = LogFormat.text,
-    log_file: Annotated[str, typer.Option(metavar="FILE", help="Append what is logged to this file, too.")] = "",
+    log_file: Annotated[str, typer.Option(metavar="FILE", help="Append the log to this file, too.")] = "",
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every batch.")] = False,
 ) -> None:
     """Run scripts: an INSERT becomes a job, a SELECT shows its rows.
@@ -84,16 +93,22 @@ class Watching:
 
 
 def run_files(files: Sequence[ScriptFile], launch: Launch, watching: Watching) -> None:
+    from headwater.cli.spark_output import launched
+
+    with launched(launch, files) as jvm:
+        _run_planned(plan_scripts(launch.definitions(), files, launch.variables), files, launch.session(jvm), watching)
+
+
+def _run_planned(planned: Sequence[Planned], files: Sequence[ScriptFile], session: Session, watching: Watching) -> None:
     from headwater.cli.runner import Runner
     from headwater.cli.signals import Stop
     from headwater.cli.view import log_error
 
-    planned = plan_scripts(launch.definitions(), files, launch.variables)
     title = " ".join(Path(file.name).name for file in files)
     try:
         with Stop() as stop:
             runner = Runner(
-                launch.session(),
+                session,
                 stop,
                 title,
                 watching.log,
@@ -115,8 +130,6 @@ def run_files(files: Sequence[ScriptFile], launch: Launch, watching: Watching) -
 
 
 def _port(given: str) -> PagePort:
-    from headwater.cli.runner import PagePort
-
     if given in ("", "any"):
         return PagePort(bool(given))
     if not given.isascii() or not given.isdigit() or int(given) > 65535:

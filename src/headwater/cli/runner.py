@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from headwater.cli.launch import PagePort
 from headwater.cli.scripts import Planned, located
 from headwater.cli.select_output import RowFormat, show_query
 from headwater.cli.signals import Stop, in_background
+from headwater.cli.spark_output import end_session, start_spark
 from headwater.cli.style import show_table
 from headwater.cli.view import JobView, LogSettings, open_view, summary_lines
 from headwater.control.meter import JobSample
@@ -27,17 +29,9 @@ if TYPE_CHECKING:
     from headwater.session import Result, Session
     from headwater.session.definitions import JobPlan
 
-__all__ = ["PagePort", "Runner"]
+__all__ = ["Runner"]
 
 _LOOK_EVERY = 0.2
-
-
-@dataclass(frozen=True)
-class PagePort:
-    """Whether there is a page, and where; None: where it usually is, or the next port that is free."""
-
-    wanted: bool
-    port: int | None = None
 
 
 @dataclass
@@ -115,6 +109,7 @@ class Runner:
         asked = False
         while any(job.running for job in self.session.jobs):
             self._look()
+            # All are asked at once and then waited for: their last batches end side by side.
             if not asked and (self.stop.requested or self._has_failed()):
                 asked = True
                 for job in self.session.jobs:
@@ -127,7 +122,7 @@ class Runner:
     def close(self) -> None:
         if self.view is not None:
             self.view.close()
-        self.session.close()
+        end_session(self.session)
         if self.server is not None:
             self.server.close()
         if self.page_server is not None:
@@ -165,16 +160,15 @@ class Runner:
 
     def _start_spark(self) -> None:
         from headwater.cli.progress import ensure_jars
-        from headwater.cli.spark_output import keep_standard_error, start_spark
 
         ensure_jars(["spark"])
-        keep_standard_error()
         self.view = open_view(self.title, self.log)
         self._open_page()
         self.view.phase("Starting Spark …")
         in_background(lambda: start_spark(self.session))
         self.monitor.spark_ui = self.session.spark.sparkContext.uiWebUrl or ""
-        self.view.address("Spark UI", self.monitor.spark_ui)
+        if self.monitor.spark_ui:
+            self.view.address("Spark UI", self.monitor.spark_ui)
 
     def _show(self, part: Planned, result: Result) -> None:
         for note in result.notes:
@@ -215,6 +209,7 @@ class Runner:
 
     def _failure(self, job: Job) -> JobError:
         assert job.error is not None
+        # The place of the INSERT, because a script may have dozens of them.
         origin = next(reading.origin for reading in self.readings if reading.progress.name == job.name)
         return _failure(job.plan.table.name, origin, job.error)
 

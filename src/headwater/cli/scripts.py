@@ -34,7 +34,7 @@ __all__ = [
 
 ScriptArguments = Annotated[
     list[str],
-    typer.Argument(metavar="SCRIPT", help="Files of SQL statements, run in this order; - is standard input."),
+    typer.Argument(metavar="SCRIPT", help="SQL scripts, run in this order; - is standard input."),
 ]
 Variables = Annotated[
     list[str] | None, typer.Option("--var", metavar="K=V", help="Value of ${K} in the scripts; may be repeated.")
@@ -72,6 +72,7 @@ class Planned:
 
 
 def read_scripts(paths: Sequence[str]) -> list[ScriptFile]:
+    # The second one would be empty, and a script without statements is no error.
     if paths.count("-") > 1:
         raise HeadwaterError("Standard input can be read only once.", hint="Give '-' once.")
     return [_read(path) for path in paths]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headwater.cli.launch import CheckpointOption, ConfOption, Launch, MasterOption
+from headwater.cli.launch import CheckpointOption, ConfOption, Launch, MasterOption, PagePort
 from headwater.cli.run import Watching, run_files
 from headwater.cli.scripts import Environment, ScriptFile, Variables, read_scripts
 from headwater.cli.select_output import FormatOption, RowFormat
@@ -23,10 +23,11 @@ def sql(  # noqa: PLR0913 - every option of the command is one
         list[str] | None, typer.Argument(metavar="SCRIPT", help="Scripts to run first: definitions of tables.")
     ] = None,
     execute: Annotated[
-        list[str] | None, typer.Option("--execute", "-e", metavar="SQL", help="Run this and end; may be repeated.")
+        list[str] | None,
+        typer.Option("--execute", "-e", metavar="SQL", help="Run this statement and exit; may be repeated."),
     ] = None,
     file: Annotated[
-        list[str] | None, typer.Option("--file", "-f", metavar="FILE", help="Run this script and end.")
+        list[str] | None, typer.Option("--file", "-f", metavar="FILE", help="Run this script and exit.")
     ] = None,
     checkpoint: CheckpointOption = "",
     master: MasterOption = None,
@@ -54,7 +55,6 @@ def sql(  # noqa: PLR0913 - every option of the command is one
     if interactive:
         _shell(files, launch, form)
     else:
-        from headwater.cli.runner import PagePort
         from headwater.cli.view import LogSettings
 
         run_files(files, launch, Watching(form, LogSettings(), PagePort(False)))
@@ -68,11 +68,9 @@ def _statements(execute: list[str], paths: list[str]) -> list[ScriptFile]:
 def _shell(files: list[ScriptFile], launch: Launch, form: RowFormat) -> None:
     from headwater.cli.progress import ensure_jars
     from headwater.cli.shell.shell import Shell
-    from headwater.cli.spark_output import keep_standard_error
     from headwater.control.server import registered
 
     ensure_jars(["spark"])
-    keep_standard_error()
     session = launch.session()
     shell = Shell(session, form)
     shell.start_spark()

@@ -21,13 +21,13 @@ _MARKS = {"passed": ("ok", "green"), "failed": ("FAILED", "red"), "rewritten": (
 def play_cases(
     files: Annotated[list[str], typer.Argument(metavar="CASE", help="Case files, or directories of them.")],
     rewrite: Annotated[
-        bool, typer.Option("--rewrite", help="Put what really came into the files, in place of what was expected.")
+        bool, typer.Option("--rewrite", help="Replace the expected results in the files by the actual ones.")
     ] = False,
     broker: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Use this broker. [default: an embedded one, just for this]")
+        str | None, typer.Option(metavar="HOST:PORT", help="Use this broker. [default: a temporary one]")
     ] = None,
     isolated: Annotated[
-        bool, typer.Option("--isolated", help="Run jobs in a process of their own that is really killed. Slow.")
+        bool, typer.Option("--isolated", help="Run jobs in separate processes and kill those for real. Slow.")
     ] = False,
 ) -> None:
     """Play case files: messages in, a script, messages out.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -31,24 +31,18 @@ def create(
     ] = False,
     broker: BrokerOption = None,
 ) -> None:
-    """Create topics. One that is there already is an error.
+    """Create topics. It is an error if a topic exists.
 
     \b
     Example:
       headwater topic create totals --compacted
     """
-    from confluent_kafka import KafkaException
     from confluent_kafka.admin import NewTopic
 
     config = {"cleanup.policy": "compact"} if compacted else {}
     topics = [NewTopic(name, partitions, config=config) for name in names]
     admin = admin_of(target_of("", broker))  # lives until all results are there
-    for name, made in admin.create_topics(topics, operation_timeout=SECONDS).items():
-        try:
-            made.result(SECONDS)
-        except KafkaException as error:
-            raise HeadwaterError(f"Topic '{name}' was not created.", detail=error.args[0].str()) from None
-        typer.echo(f"Created {name}.")
+    _report_each(admin.create_topics(topics, operation_timeout=SECONDS), "created")
 
 
 @app.command("list")
@@ -112,25 +106,31 @@ def delete(
     broker: BrokerOption = None,
 ) -> None:
     """Delete topics with all their messages. Asks first, unless --yes is given."""
-    from confluent_kafka import KafkaException
-
     targets = [target_of(name, broker) for name in names]
     admin = admin_of(targets[0])
+    # All of them before the first is deleted: a typo in the last name must not cost the others.
     for target in targets:
         partitions_of(target, admin)
     if not yes and not _confirmed(names):
         raise typer.Exit(1)
-    for name, done in admin.delete_topics(names, operation_timeout=SECONDS).items():
+    _report_each(admin.delete_topics(names, operation_timeout=SECONDS), "deleted")
+
+
+def _report_each(answers: Mapping[str, Any], done: str) -> None:
+    """Wait for the answer about each topic; the first failure is an error."""
+    from confluent_kafka import KafkaException
+
+    for name, answer in answers.items():
         try:
-            done.result(SECONDS)
+            answer.result(SECONDS)
         except KafkaException as error:
-            raise HeadwaterError(f"Topic '{name}' was not deleted.", detail=error.args[0].str()) from None
-        typer.echo(f"Deleted {name}.")
+            raise HeadwaterError(f"Topic '{name}' was not {done}.", detail=error.args[0].str()) from None
+        typer.echo(f"{done.capitalize()} {name}.")
 
 
 def _confirmed(names: Sequence[str]) -> bool:
     if not sys.stdin.isatty():
-        raise HeadwaterError("Deleting topics needs --yes where nobody can be asked.")
+        raise HeadwaterError("Deleting topics needs --yes if the terminal is not interactive.")
     return typer.confirm(f"Delete {', '.join(names)} with all messages?", err=True)
 
 

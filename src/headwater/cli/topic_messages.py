@@ -49,7 +49,7 @@ def read(  # noqa: PLR0913 - every option of the command is one
     from_: Annotated[str, typer.Option("--from", metavar="WHERE", help=f"First message: {_WHERE}.")] = "earliest",
     to: Annotated[str, typer.Option("--to", metavar="WHERE", help="End, exclusive: as --from.")] = "latest",
     tail: Annotated[int, typer.Option("--tail", "-n", metavar="N", min=0, help="Only the last N of these.")] = 0,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with new messages until Ctrl-C.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Continue with new messages until Ctrl-C.")] = False,
     partition: Annotated[int | None, typer.Option(metavar="P", help="Only this partition.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One object per message, with headers.")] = False,
     value_format: Annotated[str, typer.Option("--format", metavar="F", help="Format of the values.")] = "",
@@ -99,7 +99,7 @@ def write(  # noqa: PLR0913 - every option of the command is one
     ] = None,
     key: Annotated[str | None, typer.Option("--key", "-k", help="Key of all of them.")] = None,
     separator: Annotated[
-        str, typer.Option("--separator", "-s", metavar="TEXT", help="What stands in front of it is the key.")
+        str, typer.Option("--separator", "-s", metavar="TEXT", help="Separator between key and value.")
     ] = "",
     tombstone: Annotated[bool, typer.Option("--tombstone", help="A null value for --key.")] = False,
     header: Annotated[list[str] | None, typer.Option("--header", metavar="K=V", help="May be repeated.")] = None,
@@ -191,6 +191,7 @@ def _millis(where: str) -> int:
     try:
         if re.match(r"\d{4}-", where):
             moment = datetime.fromisoformat(where.replace("Z", "+00:00"))
+            # Without a zone it is UTC, as everywhere on the command line.
             moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
         else:
             ago: timedelta = DURATION.parse(where)
@@ -204,6 +205,7 @@ def _messages(consumer: Any, topic: str, wanted: OffsetRange, tail: int) -> Iter
     """Those of the range, as they come; the last ones of it, by time."""
     if not tail:
         return _consumed(consumer, topic, wanted.first, wanted.end)
+    # The last N of all partitions are among the last N of each.
     first = {p: max(start, wanted.end[p] - tail) for p, start in wanted.first.items()}
     found = sorted(
         _consumed(consumer, topic, first, wanted.end), key=lambda m: (m.timestamp()[1], m.partition(), m.offset())
@@ -226,7 +228,7 @@ def _consumed(consumer: Any, topic: str, first: dict[int, int], end: dict[int, i
         message = consumer.poll(0.2)
         if message is None:
             if time.monotonic() > silent and max(end.values()) < _END:
-                raise HeadwaterError(f"The broker gives no more messages of '{topic}'.")
+                raise HeadwaterError(f"The broker returns no more messages of '{topic}'.")
             continue
         silent = time.monotonic() + SECONDS
         place, error = message.partition(), message.error()

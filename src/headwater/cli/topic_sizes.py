@@ -39,6 +39,7 @@ def _estimate(messages: int, sample: list[int]) -> str:
 
 def _largest(lengths: Mapping[_Place, int]) -> list[_Place]:
     chosen: dict[str, list[_Place]] = {}
+    # The largest partitions weigh most in the estimate.
     for place in sorted((p for p, number in lengths.items() if number), key=lambda p: -lengths[p]):
         mine = chosen.setdefault(place[0], [])
         if len(mine) < _PARTITIONS:

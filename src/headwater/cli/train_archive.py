@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import headwater
+from headwater.cli.spark_output import launch_spark
 from headwater.install.class_archive import QUIET
 from headwater.spark_internals import ended_jvm
 
@@ -24,9 +25,9 @@ _QUERY = "SELECT who, COUNT(*) AS c, SUM(CAST(n AS BIGINT)) AS s FROM rows_ WHER
 def train(archive: str) -> None:
     """The JVM writes the archive when it ends."""
     options = " ".join([f"-XX:ArchiveClassesAtExit={archive}", *QUIET])
-    session = headwater.connect(
-        master="local[2]", conf={"spark.driver.extraJavaOptions": options, "spark.ui.port": "0"}
-    )
+    conf = {"spark.driver.extraJavaOptions": options, "spark.ui.port": "0"}
+    session = headwater.connect(master="local[2]", conf=conf)
+    session.jvm = launch_spark(session.master, session.conf)
     session.sql(_TRAINING)
     session.wait()
     session.sql(_QUERY).rows()

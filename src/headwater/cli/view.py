@@ -138,6 +138,7 @@ class PlainView:
 
     def say(self, line: str, level: str = "info", job: str = "") -> None:
         named = line if not job or line.startswith(f"{job} ") else f"{job}: {line}"
+        # A log is read line by line: each has its own time and level. In JSON, line breaks are escaped.
         for one in [line] if self.as_json else named.splitlines():
             self._write(level, one, {"job": job} if job else {})
 
@@ -160,6 +161,7 @@ class PlainView:
         status, moved = (progress.status, progress.note), (progress.status, progress.note, progress.batches)
         before = self._shown.get(progress.name, ("", "", 0))
         changed = status != before[:2]
+        # A job that has done nothing since is not repeated; otherwise idle jobs would fill the log.
         if moved == before or not (changed or due or self.verbose):
             return
         self._shown[progress.name] = moved

@@ -51,6 +51,7 @@ def find_job(name: str, process: int | None = None, location: str = "") -> Found
     is `location`."""
     found = _at(location) if location else running_jobs()
     named = [f for f in found if f.job.name == name and process in (None, f.run.process)]
+    # A process keeps showing jobs that have ended, and a job may have been started again elsewhere since.
     wanted = [f for f in named if f.job.is_running] or named[-1:]
     if len(wanted) > 1:
         raise JobError(
@@ -112,6 +113,8 @@ def _ask(registration: Registration, question: dict[str, Any]) -> dict[str, Any]
             connection.sendall(json.dumps(question).encode() + b"\n")
             with connection.makefile("rb") as answer:
                 line = answer.readline()
+    # Nobody listens: the process was killed and could not remove its registration. A timeout proves nothing of that
+    # kind.
     except (ConnectionRefusedError, FileNotFoundError):
         registration.remove()
         return None

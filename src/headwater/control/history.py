@@ -65,6 +65,8 @@ class History:
         if not self.samples or self.samples[-1].time != bucket:
             self.samples.append(Sample(bucket))
         sample = replace(self.samples[-1], lag=progress.lag)
+        # Reports also come without a new batch (a retry, a new lag); the times of the last one must not be counted
+        # again.
         done = progress.batches - (before.batches if before is not None else 0)
         if done:
             self.committed = now

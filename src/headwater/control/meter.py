@@ -54,6 +54,8 @@ class Meter:
             self._seen.append((now, progress.rows_in, progress.rows_out or 0))
             if progress.status in ENDED:
                 self._ended = now
+        # The newest reading that is at least as old as the window stays, or the rate would be over less than the
+        # window.
         while len(self._seen) > 2 and self._seen[1][0] <= now - _WINDOW:
             self._seen.popleft()
         age = (self._ended or now) - self._started

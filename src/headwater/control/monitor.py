@@ -109,6 +109,7 @@ class Monitor:
         """A copy, as of now, without samples."""
         with self._lock:
             kept = self._jobs[name].history
+            # Copied under the lock: a histogram that changes while it is printed would not add up.
             return History(deque(), deepcopy(kept.batch_times), deepcopy(kept.latencies), kept.committed)
 
     def job(self, name: str) -> Job | None:

@@ -13,6 +13,7 @@ import socketserver
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headwater.control.monitor import Monitor
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["JobServer", "registered"]
 
 _LONGEST = 1 << 16
+_STOP_SECONDS = 0.05  # how often it looks whether it shall end: at the end of a run, someone waits for that
 
 
 class _Handler(socketserver.StreamRequestHandler):
@@ -83,7 +85,8 @@ class JobServer:
         self._server.monitor = monitor
         self._entered: set[str] = set()
         monitor.on_progress = self._saw
-        threading.Thread(target=self._server.serve_forever, name="headwater-control", daemon=True).start()
+        serve = partial(self._server.serve_forever, _STOP_SECONDS)
+        threading.Thread(target=serve, name="headwater-control", daemon=True).start()
 
     def _saw(self, job: Job, progress: Progress) -> None:
         """A job that is running holds its checkpoint; one that has ended does not. Neither may fail because of this."""

@@ -2,53 +2,25 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
-import re
-import shutil
-import sys
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from headwater.errors import SetupError
-from headwater.install.class_archive import archive_options
-from headwater.install.home import headwater_home
-from headwater.install.jars import spark_jars
-from headwater.install.java import check_java
-from headwater.options.closest import did_you_mean
+from headwater.execution.jvm import Jvm, launch, prepare_environment
+from headwater.execution.spark_settings import check_master, java_options, spare_address, spark_settings, with_jars
+from headwater.execution.worker_daemon import start_spare
 from headwater.options.secrets import SECRET_KEYS, is_secret
-from headwater.spark_internals import preload
+from headwater.spark_internals import has_jvm, preload, use_jvm
 from headwater.sql.typed import SPARK_SETTINGS
 
 __all__ = ["check_master", "java_options", "job_session", "start_spark"]
-
-_DEFAULTS = {
-    "spark.app.name": "headwater",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.python.worker.reuse": "true",
-    "spark.driver.memory": "2g",
-    "spark.scheduler.mode": "FAIR",
-    "spark.sql.session.timeZone": "UTC",
-}
-
-_SHORT_PATH = "/tmp"  # the path of a socket has at most 104 characters; those of TMPDIR may be longer
-_SUBMIT = "PYSPARK_SUBMIT_ARGS"
-_JAVA = "spark.driver.extraJavaOptions"
-_JAVA_OPTIONS = (
-    "-Darrow.enable_unsafe_memory_access=true",
-    "-Darrow.enable_null_check_for_get=false",
-    # Spark compiles a class per query stage. In Java's default of 240 MB (48 MB with TieredStopAtLevel=1) a process
-    # that runs for long gets "CodeCache is full. Compiler has been disabled" and is slow from then on. Only reserved.
-    "-XX:ReservedCodeCacheSize=512m",
-)
 
 _JOB_SETTINGS = {
     **SPARK_SETTINGS,
@@ -71,43 +43,37 @@ _JOB_SETTINGS = {
 _CLASSES = ("PythonSQLUtils", "PythonUtils", "SimplePythonFunction", "UserDefinedPythonFunction", "functions")
 
 
-_MASTER = re.compile(r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|yarn|(spark|k8s|mesos)://.+")
+_spares: list[subprocess.Popen[bytes]] = []  # kept: one that nobody needs ends with its standard input
 
 
-def check_master(master: str | None) -> None:
-    """Raises before Spark does, which would show a trace of Java."""
-    if master is None or _MASTER.fullmatch(master):
-        return
-    raise SetupError(
-        f"'{master}' is not the address of a Spark master.",
-        detail=did_you_mean(master, ("local", "yarn")),
-        hint="It is local, local[4], local[*], spark://host:port, k8s://https://host:port or yarn.",
-    )
-
-
-def start_spark(master: str | None, conf: Mapping[str, str]) -> SparkSession:
-    """A session of our own, quiet, with the Kafka and Avro jars, whose workers run this very Python."""
-    check_master(master)
-    check_java()
+def start_spark(master: str | None, conf: Mapping[str, str], jvm: Jvm | None = None) -> SparkSession:
+    """A session of our own, quiet, with the Kafka and Avro jars, whose workers run this very Python. `jvm` is one that
+    was launched for it; a process has one JVM, so where there is one already, that is used."""
     _hush_query_errors()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    # A laptop whose name resolves to an address it does not have (VPN) would fail to bind otherwise.
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    warehouse = {"spark.sql.warehouse.dir": str(headwater_home() / "warehouse")}
-    settings = {**_DEFAULTS, **_unix_sockets(master), **warehouse, **_logging(), **dict(conf)}
-    # The JVM starts with the first session of a process; options set later are ignored without a word.
-    settings[_JAVA] = java_options(settings.get(_JAVA, ""))
-    own = ",".join(str(path) for path in spark_jars())
-    settings["spark.jars"] = ",".join(filter(None, [settings.get("spark.jars", ""), own]))
-    builder = SparkSession.builder.master(master or "local[*]")
+    if jvm is None and not has_jvm():
+        jvm = launch(spark_settings(master, conf))
+    settings = jvm.settings if jvm is not None else with_jars(spark_settings(master, conf))
+    if jvm is not None:
+        _connect(jvm)
+    prepare_environment()
+    builder = SparkSession.builder
     for key, value in settings.items():
         if not is_secret(key):
             builder = builder.config(key, value)
-    with _secret_settings({key: value for key, value in settings.items() if is_secret(key)}):
-        session: SparkSession = builder.getOrCreate()
+    session: SparkSession = builder.getOrCreate()
     session.sparkContext.setLogLevel(settings.get("spark.log.level", "OFF"))
     return session
+
+
+def _connect(jvm: Jvm) -> None:
+    address = spare_address(jvm.settings)
+    if address is not None:
+        with suppress(OSError):  # Spark says what is wrong with this Python
+            _spares.append(start_spare(address, os.environ["PYSPARK_PYTHON"]))
+    connection = jvm.connection()
+    if connection is None:
+        raise PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
+    use_jvm(connection.port, connection.secret, jvm.process)
 
 
 def _hush_query_errors() -> None:
@@ -116,59 +82,6 @@ def _hush_query_errors() -> None:
     if os.environ.get("HEADWATER_DEBUG") != "1":
         for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
             PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
-
-
-def _unix_sockets(master: str | None) -> dict[str, str]:
-    """Between the JVM and its Python workers. Over TCP, which Spark prefers, every hop of a small batch waits 40 ms:
-    what is sent in two pieces meets Nagle's algorithm on one side and delayed acknowledgements on the other. Other
-    machines of a cluster would not have the directory, which is private because such sockets ask for no password."""
-    if os.name != "posix" or not (master or "local").startswith("local"):
-        return {}
-    directory = tempfile.mkdtemp(prefix="headwater-", dir=_SHORT_PATH)
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    return {"spark.python.unix.domain.socket.enabled": "true", "spark.python.unix.domain.socket.dir": directory}
-
-
-@contextmanager
-def _secret_settings(settings: Mapping[str, str]) -> Iterator[None]:
-    """PySpark puts settings on the command line of the JVM that it starts, where everyone on the machine can read them.
-    Secret ones go through a file, which is there while Spark starts."""
-    if not settings:
-        yield
-        return
-    before = os.environ.get(_SUBMIT)
-    with tempfile.TemporaryDirectory(prefix="headwater-") as directory:  # which only its owner may read
-        path = Path(directory) / "spark.properties"
-        path.write_text("".join(f"{key}={_escaped(value)}\n" for key, value in settings.items()), encoding="utf-8")
-        os.environ[_SUBMIT] = f"--properties-file {path} --load-spark-defaults {before or 'pyspark-shell'}"
-        try:
-            yield
-        finally:
-            os.environ.pop(_SUBMIT)
-            if before is not None:
-                os.environ[_SUBMIT] = before
-
-
-def _escaped(value: str) -> str:
-    """As Java's properties write it."""
-    text = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
-    text = "".join(c if c.isascii() else "".join(f"\\u{unit:04x}" for unit in _units(c)) for c in text)
-    return f"\\{text}" if text.startswith(" ") else text
-
-
-def _units(character: str) -> list[int]:
-    """The UTF-16 code units of a character."""
-    encoded = character.encode("utf-16-be")
-    return [int.from_bytes(encoded[i : i + 2], "big") for i in range(0, len(encoded), 2)]
-
-
-def java_options(given: str) -> str:
-    """Those that are given come last: of two that contradict each other Java takes the last one."""
-    return " ".join([*_JAVA_OPTIONS, *archive_options(), given]).strip()
-
-
-def _logging() -> dict[str, str]:
-    return {"spark.log.level": os.environ.get("HEADWATER_SPARK_LOG", "OFF")}
 
 
 def job_session(spark: SparkSession, partitions: int, time_zone: str) -> SparkSession:

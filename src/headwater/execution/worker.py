@@ -22,14 +22,13 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
-from headwater.changelog.aggregate import ROWS
 from headwater.changelog.columns import flat, widen
 from headwater.changelog.kinds import HASH
-from headwater.changelog.operator import ORIGIN, DropsLateRows, LateRows, Operator, Time
+from headwater.changelog.operator import DropsLateRows, Operator, Time
 from headwater.connectors.runtime import Reader, Renderer, Split, Writer
 from headwater.connectors.workers import Batches, in_worker
 from headwater.errors import JobError
-from headwater.execution.operator_metrics import shown_rows
+from headwater.execution.late_rows import late_report
 from headwater.execution.watermarks import time_of
 from headwater.protocol.batch_ids import BatchId
 from headwater.protocol.storage import open_storage
@@ -149,7 +148,8 @@ def _read(batches: Batches, reader: Reader, splits: Sequence[Sequence[Split]]) -
                     yield from reader(splits[task])
     finally:
         # Spark kills a worker that has not read all of its input, and starting another takes a second.
-        deque(batches, maxlen=0)  # Spark does not use a worker again that leaves input behind
+        # Spark does not use a worker again that leaves input behind.
+        deque(batches, maxlen=0)
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ class OperatorTask:
         # there.
         if isinstance(self.operator, DropsLateRows):
             changes, late = self.operator.step_with_late(state, inputs, time)
-            for kind, report in _about(late).items():
+            for kind, report in late_report(late).items():
                 self.reports.add({(batch.attempt, kind, self.name, str(partition)): report})
         else:
             changes = self.operator.step(state, inputs, time)
@@ -232,26 +232,6 @@ class OperatorTask:
             }
         )
         return changes
-
-
-def _about(late: LateRows) -> dict[str, Any]:
-    """What is reported of late rows, if there are any."""
-    late = tuple(rows for rows in late if rows.num_rows)
-    if not late:
-        return {}
-    origins = [flat(rows, ORIGIN).drop_null().to_pylist() for rows in late if ORIGIN in rows.column_names]
-    return {
-        "late": sum(map(_rows_of, late)),
-        "late rows": [text for rows in late for text in shown_rows(rows)],
-        "late origins": sorted({origin for of_input in origins for origin in of_input}),
-    }
-
-
-def _rows_of(late: pa.Table) -> int:
-    """Rows may have been reduced to groups, which say how many they were."""
-    if ROWS not in late.column_names:
-        return int(late.num_rows)
-    return int(np.abs(flat(late, ROWS).to_numpy()).sum())
 
 
 def input_column(index: int) -> str:

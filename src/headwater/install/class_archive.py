@@ -17,12 +17,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pyspark
-
+from headwater.install.class_path import pyspark_directory, write_unsigned_jars
 from headwater.install.jars import spark_jars
 from headwater.install.java import check_java
 
-__all__ = ["QUIET", "archive_options", "has_archive", "make_archive", "new_archive"]
+__all__ = ["QUIET", "archive_options", "has_archive", "make_archive", "new_archive", "unsigned_jars"]
 
 QUIET = ["-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
 _SECONDS = 300
@@ -38,8 +37,14 @@ def has_archive() -> bool:
     return _archive_file().is_file()
 
 
+def unsigned_jars() -> Path:
+    """The directory of what `write_unsigned_jars` has copied; it need not exist."""
+    return spark_jars()[0].parent / f"unsigned-{_installation()}"
+
+
 def make_archive() -> None:
     """Write the archive by running a small job once, in a process of its own. If that fails, there is none."""
+    write_unsigned_jars(unsigned_jars())
     with new_archive(_archive_file()) as fresh:
         command = [sys.executable, "-m", _TRAINING_MODULE, str(fresh)]
         subprocess.run(command, cwd=fresh.parent, capture_output=True, timeout=_SECONDS, check=False)
@@ -59,5 +64,9 @@ def new_archive(archive: Path) -> Iterator[Path]:
 
 
 def _archive_file() -> Path:
-    installation = hashlib.sha256(str(Path(pyspark.__file__).parent).encode()).hexdigest()[:10]
-    return spark_jars()[0].parent / f"spark-{installation}-java-{check_java().version}.jsa"
+    # A JVM refuses an archive of another Java build or another class path, so each has one of its own.
+    return spark_jars()[0].parent / f"spark-sql-{_installation()}-java-{check_java().version}.jsa"
+
+
+def _installation() -> str:
+    return hashlib.sha256(str(pyspark_directory()).encode()).hexdigest()[:10]

@@ -42,6 +42,7 @@ def _not_writable(path: Path, reason: str) -> SetupError:
 @contextmanager
 def exclusive(lock_file: Path) -> Iterator[None]:
     """One process at a time: waits for `lock_file`, and the operating system frees it should the holder die."""
+    # The lock is on the open file, not on its existence: a file that is left behind blocks nobody.
     descriptor = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

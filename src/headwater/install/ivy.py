@@ -41,6 +41,7 @@ def retrieve(conf: str, *, target: Path, ivy_cache: Path, on_line: Callable[[str
         returncode, lines = _run(command, on_line)
         if returncode == 0:
             return
+        # Nothing was found at all: the network is down or closed, and another attempt would only take as long again.
         if not any(line.startswith("\tfound ") for line in lines):
             break
     raise _unreachable(conf, lines)

@@ -105,6 +105,7 @@ def _fetch_one(root: Path, conf: Conf, pins: Pins, progress: Callable[[FetchStep
     try:
         _verify(staging, pins)
     except SetupError:
+        # Ivy would serve the wrong file from its cache again.
         shutil.rmtree(ivy_cache, ignore_errors=True)
         raise
     shutil.rmtree(final, ignore_errors=True)

@@ -40,6 +40,7 @@ def check_java() -> Java:
     """The Java in use; a `SetupError` when there is none, or one that Spark and Kafka do not run on."""
     command, found_by = _find_launcher()
     java = Java(command, found_by, _version_in_release_file(command) or _version_reported(command))
+    # Spark 4.1 and Kafka 4 support 17 and 21; releases in between have ended.
     if java.major != 17 and java.major < 21:
         raise SetupError(
             f"Java {java.version} is not supported.",
@@ -89,6 +90,6 @@ def _version_reported(command: Path) -> str:
     match = re.search(r'version "(\d[^"]*)"', said)
     if match is None:
         raise SetupError(
-            f"'{command}' does not work as Java.", detail=f"'java -version' said: {said[:500]}", hint=_HINT
+            f"'{command}' does not work as Java.", detail=f"'java -version' printed: {said[:500]}", hint=_HINT
         )
     return match.group(1)

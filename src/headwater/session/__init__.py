@@ -1,5 +1,5 @@
-"""The public API: a session takes SQL text to jobs. Its rooms are one file for each thing that a statement may ask for:
-definitions, CREATE TABLE … AS, functions of users, SHOW, jobs; and the checks before anything starts."""
+"""The public API: a session turns SQL text into jobs. There is one file for each thing that a statement may ask for
+(definitions, CREATE TABLE … AS, user functions, SHOW, jobs), and one for each check before anything starts."""
 
 from headwater.session.session import Result, Results, Session, connect
 

@@ -24,6 +24,7 @@ def as_select(statement: s.CreateTable, catalog: Catalog) -> s.CreateTable:
     own = [column for column in statement.columns if column.name not in names]
     theirs = [declared.get(column.name) or s.PhysicalColumn(column.name, column.type) for column in found]
     for column in theirs:
+        # Such a column is not written, so the query's values for it would be lost.
         if isinstance(column, s.ComputedColumn) or (isinstance(column, s.MetadataColumn) and column.virtual):
             fact = f"Column '{column.name}' comes from the query and cannot be computed or VIRTUAL."
             raise statement.error(fact, hint="Give one of the two another name.")

@@ -172,6 +172,7 @@ class Definitions:
         """The table is there only if all of it is valid. The INSERT of CREATE TABLE … AS is a job like any other."""
         trial = self.catalog.copy()
         complete = statement if statement.query is None else as_select(statement, trial)
+        # On a copy: a table whose watermark or computed columns turn out to be wrong must not stay in the catalog.
         check_table(trial.create_table(complete), complete)
         table = self.catalog.create_table(complete)
         jobs = () if statement.query is None else self._inserts(insert_of(statement, self.catalog))

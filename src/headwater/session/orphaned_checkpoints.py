@@ -57,6 +57,7 @@ def check_unused(jobs: Sequence[JobPlan], others: Collection[str]) -> tuple[str,
         stored = stored_checkpoints(root)
         names = {checkpoint.name for checkpoint in stored}
         used = {job.name for job in here} | set(others)
+        # A locked one belongs to a job that runs in another process.
         unused = [c for c in stored if c.name not in used and not is_locked(root, c.name)]
         for job in here:
             if job.name not in names and not job.settings[_IGNORE]:

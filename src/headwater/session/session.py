@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headwater.execution.job import Job, Progress
+    from headwater.execution.jvm import Jvm
     from headwater.plan.nodes import Write
     from headwater.results.query import QueryResult
 
@@ -39,7 +40,8 @@ _LEAST_ROWS, _MOST_ROWS = 10_000, 200_000  # of a batch whose rows are shown as 
 
 @dataclass
 class Session:
-    """Tables, settings and running jobs. Spark is started with the first job. `on_job` sees a job before it starts."""
+    """Tables, settings and running jobs. Spark is started with the first job, in `jvm` if one has been launched for it.
+    `on_job` sees a job before it starts."""
 
     checkpoint: str = ""
     master: str | None = None
@@ -52,6 +54,7 @@ class Session:
     settings: SessionOptions = field(default_factory=SessionOptions)
     jobs: list[Job] = field(default_factory=list)
     queries: list[QueryResult] = field(default_factory=list)
+    jvm: Jvm | None = field(default=None, repr=False)
     _own_spark: bool = False
     _temporary: str = ""
 
@@ -91,11 +94,12 @@ class Session:
     def explain(self, text: str, name: str = "") -> str:
         return "\n\n".join(explain(plan) for plan in self.check(text, name))
 
-    def register(self, name: str, function: Callable[..., Any]) -> None:
+    def register(self, name: str, function: Callable[..., Any]) -> tuple[str, ...]:
         """A Python function under a name in SQL, before a built-in one of that name: a plain function with
         annotations, or what `headwater.udf`, `udtf`, `udaf` or PyFlink's decorators have made. An earlier one is
-        replaced; views keep the one they were created with."""
-        register_function(name, function, self.catalog)
+        replaced; views keep the one they were created with. Returns notes: what groups keep for an aggregate
+        function."""
+        return register_function(name, function, self.catalog)
 
     @no_secret_in_errors()
     def outcome(self, statement: s.Statement) -> StatementOutcome:
@@ -138,14 +142,15 @@ class Session:
     @property
     def spark(self) -> SparkSession:
         if self.spark_session is None:
-            from headwater.execution.spark import start_spark
+            from headwater.execution import job, spark  # noqa: F401 - a job is loaded while the JVM starts
 
-            self.spark_session = start_spark(self.master, self.conf)
+            self.spark_session = spark.start_spark(self.master, self.conf, self.jvm)
             self._own_spark = True
         return self.spark_session
 
     def wait(self) -> None:
         """Until every job has ended; the first failure stops the others and is raised."""
+        # Polled, because any of the threads may end first, and joining one would miss the failure of another.
         while any(job.running for job in self.jobs) and all(job.error is None for job in self.jobs):
             time.sleep(0.05)
         failed = next((job for job in self.jobs if job.error is not None), None)
@@ -161,12 +166,16 @@ class Session:
             job.stop()
 
     def close(self) -> None:
-        for query in self.queries:
-            query.stop()
-        self.stop_jobs()
+        self.end()
         if self._own_spark and self.spark_session is not None:
             self.spark_session.stop()
             self.spark_session = None
+
+    def end(self) -> None:
+        """Stop all that runs, but not Spark itself, which ends with this process: nobody has to wait for that."""
+        for query in self.queries:
+            query.stop()
+        self.stop_jobs()
         if self._temporary:
             shutil.rmtree(self._temporary, ignore_errors=True)
             self._temporary = ""

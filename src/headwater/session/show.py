@@ -107,6 +107,7 @@ def _views(catalog: Catalog, statement: s.Show) -> list[str]:
 
 def _names(catalog: Catalog, statement: s.Show, relations: Iterable[Table | View]) -> list[str]:
     database = statement.name or catalog.databases.current
+    # An unknown database would otherwise look like one without tables.
     catalog.databases.check(database, statement.position)
     inside = set(catalog.names(database))
     return [split(relation.name)[-1] for relation in relations if relation.name in inside]

@@ -11,7 +11,7 @@ from headwater.catalog.catalog import Catalog
 from headwater.catalog.functions import SYSTEM
 from headwater.errors import ValidationError
 from headwater.python_functions.called import NamedFunction
-from headwater.python_functions.declare import declared
+from headwater.python_functions.declare import PythonFunction, declared
 from headwater.python_functions.load import load_function, root_of
 from headwater.sql import statements as s
 from headwater.sql.paths import split
@@ -20,11 +20,7 @@ from headwater.sql.user_calls import UserFunction, bound
 __all__ = ["bound_functions", "create_function", "drop_function", "register_function"]
 
 S = TypeVar("S", bound=s.Statement)
-_NOT_CALLED = {
-    "retract": "the function is evaluated over the values that its group has, which is the same if retract takes back "
-    "what accumulate has done. See docs/functions-python.md.",
-    "merge": "a group is never accumulated in parts.",
-}
+_WITHOUT = {"retract": "over updates and deletes (it has no retract)", "merge": "in sessions (it has no merge)"}
 
 
 def bound_functions(statement: S, catalog: Catalog) -> S:
@@ -49,9 +45,7 @@ def create_function(statement: s.CreateFunction, catalog: Catalog, python_files:
     found = (*directories, *root_of(function.target))
     name = split(statement.name)[-1]
     catalog.functions.create(NamedFunction(name, function, statement.path, tuple(dict.fromkeys(found))), database)
-    return tuple(
-        f"{method} of function '{name}' is not called: {_NOT_CALLED[method]}" for method in function.not_called
-    )
+    return _notes(name, function)
 
 
 def drop_function(statement: s.DropFunction, catalog: Catalog) -> None:
@@ -60,19 +54,32 @@ def drop_function(statement: s.DropFunction, catalog: Catalog) -> None:
         catalog.functions.drop(statement.name, database)
 
 
-def register_function(name: str, function: Any, catalog: Catalog) -> None:
-    """As a temporary system function."""
+def register_function(name: str, function: Any, catalog: Catalog) -> tuple[str, ...]:
+    """As a temporary system function. Answers with notes for the user."""
     if not name.isidentifier():
         raise ValidationError(f"'{name}' cannot be the name of a function.", hint="Use letters, digits and '_'.")
     made = declared(function)
     catalog.functions.replace(NamedFunction(name, made, "", root_of(made.target)), SYSTEM)
+    return _notes(name, made)
+
+
+def _notes(name: str, function: PythonFunction) -> tuple[str, ...]:
+    """What a group keeps for an aggregate function; EXPLAIN says what it is in a query."""
+    if function.kind != "aggregate":
+        return ()
+    if "accumulate" not in function.can:
+        why = "it is vectorised" if function.style != "row" else "what create_accumulator returns cannot be stored"
+        return (f"A group keeps all values for function '{name}': {why}.",)
+    missing = [text for method, text in _WITHOUT.items() if method not in function.can]
+    otherwise = f", and all values {' and '.join(missing)}" if missing else ""
+    return (f"A group keeps an accumulator for function '{name}'{otherwise}.",)
 
 
 def _database(statement: s.CreateFunction | s.DropFunction, catalog: Catalog) -> str:
     *given, _ = split(statement.name)
     if statement.system:
         if given:
-            raise statement.error("A system function belongs to no database.", hint="Leave the database out.")
+            raise statement.error("A system function does not belong to a database.", hint="Leave the database out.")
         return SYSTEM
     database = given[0] if given else catalog.databases.current
     catalog.databases.check(database, statement.position)

@@ -112,6 +112,7 @@ def _layers(count: int, arrows: list[tuple[int, int]]) -> list[int]:
     for start, end in sorted(arrows, key=lambda arrow: arrow[1]):
         layers[end] = max(layers[end], layers[start] + 1)
     for source in set(range(count)) - {end for _, end in arrows}:
+        # Otherwise a table that is joined late would have an arrow across the whole picture.
         layers[source] = min((layers[end] for start, end in arrows if start == source), default=1) - 1
     return layers
 
@@ -134,6 +135,7 @@ def _rows(layers: list[int], lanes: Mapping[tuple[int, int], list[Item]]) -> lis
         for one, other in pairwise(way):
             before[other].append(one)
             after[one].append(other)
+    # The barycenter heuristic: an order with no crossings at all is NP-hard to find, and plans are small.
     for sweep in range(_SWEEPS):
         forwards = sweep % 2 == 0
         for row in rows if forwards else reversed(rows):

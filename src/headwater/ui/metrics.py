@@ -156,6 +156,7 @@ def _lines(monitor: Monitor, run: RunStatus) -> Iterator[str]:
 
 def _histogram(metric: str, job: str, histogram: Histogram) -> Iterator[str]:
     bounds = [*(f"{bound:g}" for bound in BOUNDS), "+Inf"]
+    # Prometheus' buckets are cumulative: each counts all values up to its bound.
     counts = list(accumulate(histogram.counts))
     for bound, count in zip(bounds, counts, strict=True):
         yield _line(f"{metric}_bucket", {"job": job, "le": bound}, count)

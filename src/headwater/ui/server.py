@@ -20,6 +20,7 @@ import secrets
 import threading
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -37,6 +38,7 @@ __all__ = ["DEFAULT_PORT", "PageServer"]
 DEFAULT_PORT = 4848
 _TRIED_PORTS = 20
 _HOST = "127.0.0.1"
+_STOP_SECONDS = 0.05  # how often it looks whether it shall end: at the end of a run, someone waits for that
 _NAMES = {"127.0.0.1", "localhost", "[::1]"}
 _SCRIPTS = ("page.js", "charts.js", "plan.js", "format.js")
 _STATIC = {"page.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"} | dict.fromkeys(
@@ -71,7 +73,8 @@ class PageServer:
         self._server.token = self.token
         self.port: int = self._server.server_address[1]
         monitor.page = self.address
-        threading.Thread(target=self._server.serve_forever, name="headwater-page", daemon=True).start()
+        serve = partial(self._server.serve_forever, _STOP_SECONDS)
+        threading.Thread(target=serve, name="headwater-page", daemon=True).start()
 
     @property
     def address(self) -> str:
@@ -108,7 +111,8 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
     server_version = "headwater"
     sys_version = ""
-    protocol_version = "HTTP/1.0"  # a connection ends with its answer, so that none outlives the server
+    # A connection ends with its answer, so that none outlives the server.
+    protocol_version = "HTTP/1.0"
     timeout = 30
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base class

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,7 @@ from headwater.spark_internals import activate, executed_plan, jvm, preload
 from headwater.testing.spark import spark_of_tests
 
 SOURCE = Path(headwater.__file__).parent
-PRIVATE = re.compile(r"\._(?:jvm|jdf|jsc|jsparkSession|jrdd|gateway)\b")
+PRIVATE = re.compile(r"\._(?:jvm|jdf|jsc|jsparkSession|jrdd|gateway)\b|_find_spark_home|_PYSPARK_")
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +32,15 @@ def test_private_names_of_pyspark_are_in_one_module() -> None:
         if PRIVATE.search(own.sub("", path.read_text(encoding="utf-8")))
     }
     assert found == {"spark_internals.py"}
+
+
+def test_the_jvm_of_spark_submit_is_one() -> None:
+    """Of a program that spark-submit has started, without PySpark loaded."""
+    ask = "from headwater.spark_internals import has_jvm; import sys; print(has_jvm(), 'pyspark' in sys.modules)"
+    for variables, answer in (({}, "False False\n"), ({"PYSPARK_GATEWAY_PORT": "1"}, "True False\n")):
+        environment = {**os.environ, **variables}
+        said = subprocess.run([sys.executable, "-c", ask], env=environment, capture_output=True, text=True, check=True)
+        assert said.stdout == answer
 
 
 def test_classes_are_looked_up_once(spark: SparkSession) -> None:

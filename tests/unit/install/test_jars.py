@@ -99,10 +99,13 @@ def test_fetched_once_then_found(registry: dict[str, bytes], tmp_path: Path) -> 
 
 
 def test_finding_them_takes_no_time(registry: dict[str, bytes]) -> None:
+    def seconds() -> float:
+        began = time.perf_counter()
+        spark_jars()
+        return time.perf_counter() - began
+
     spark_jars()
-    began = time.perf_counter()
-    spark_jars()
-    assert time.perf_counter() - began < 0.005
+    assert min(seconds() for _ in range(20)) < 0.005  # the machine may be busy with something else for a while
 
 
 def test_nothing_is_left_beside_them(registry: dict[str, bytes], home: Path) -> None:

@@ -54,6 +54,7 @@ def _ask(shell: Shell, statement: str) -> None:
     try:
         shell.run_sql(statement)
     except SqlError as error:
+        # The caret would point into a statement that the shell has made up.
         raise HeadwaterError(error.fact, detail=error.detail, hint=error.hint) from None
 
 

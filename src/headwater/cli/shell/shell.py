@@ -17,6 +17,7 @@ import typer
 from headwater.cli.select_output import RowFormat, show_query
 from headwater.cli.shell.commands import run_command
 from headwater.cli.signals import in_background
+from headwater.cli.spark_output import end_session, start_spark
 from headwater.cli.style import error_message, fitted, seconds, show_table
 from headwater.errors import HeadwaterError
 from headwater.session.preflight import check_sources
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["Shell"]
 
 _SHOWN_ROWS = 1000
+# With a shuffle and an operator: what it loads and compiles, most queries need.
+_WARM_UP = "SELECT who, COUNT(*) AS n FROM (VALUES ('a')) AS t(who) WHERE who <> 'b' GROUP BY who"
 
 
 @dataclass
@@ -112,9 +115,8 @@ class Shell:
         running = [job.name for job in self.session.jobs if job.running]
         if running:
             typer.echo(f"Stopping {', '.join(running)} …", err=True)
-        if self._spark is not None:
-            self._spark.join()
-        self.session.close()
+        # Spark that is still starting is not waited for: its JVM ends with this process.
+        end_session(self.session)
 
     def _show(self, result: Result, asked: list[int]) -> None:
         for note in result.notes:
@@ -133,7 +135,8 @@ class Shell:
         if isinstance(statement, s.CreateTable) and statement.query is None:
             return
         outcome = self.session.outcome(statement)  # what is wrong need not wait
-        self.session.check_checkpoints(outcome.jobs)  # not for warnings: jobs of other shells may be there as well
+        # For its errors, not for its warnings: checkpoints of other shells may lie there as well.
+        self.session.check_checkpoints(outcome.jobs)
         if outcome.query is not None and self._starting:
             in_background(lambda plan=outcome.query.plan: check_sources(plan))  # type: ignore[misc]
         with _waiting("Spark is starting …") if self._starting else nullcontext():
@@ -146,12 +149,11 @@ class Shell:
 
     def _start_spark(self) -> None:
         """And once through a query, so that the first one that is typed finds workers and classes loaded."""
-        from headwater.cli.spark_output import start_spark
         from headwater.session import Session
 
         try:
             start_spark(self.session)
-            Session(spark_session=self.session.spark_session).sql("SELECT 1 AS warm").rows()
+            Session(spark_session=self.session.spark_session).sql(_WARM_UP).rows()
         except Exception as error:  # noqa: BLE001 - raised where Spark is needed
             self._spark_error = error
 
