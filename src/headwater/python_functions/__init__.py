@@ -5,7 +5,7 @@ declare    `udf`, `udtf`, `udaf`: a function with its types and properties; with
 pyflink    what PyFlink's decorators make, understood without PyFlink
 load       'module.attribute' → a declared function
 values     Arrow columns ↔ Python values, in the workers
-run        what the workers call
+run        what the workers call; `aggregates`: aggregate functions, `accumulators`: how theirs are stored
 
 Nothing here knows a catalog or a plan.
 """

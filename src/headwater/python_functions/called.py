@@ -11,11 +11,14 @@ from headwater.python_functions.declare import PythonFunction
 from headwater.python_functions.types import FunctionParameter
 from headwater.sql.functions.casts import convert
 from headwater.sql.functions.spark_sql import Refused, combine
-from headwater.sql.spark_text import quote_name
-from headwater.sql.typed import Expr
-from headwater.sql.types import Field, SqlType
+from headwater.sql.spark_text import quote_name, string_literal
+from headwater.sql.typed import AggregateCall, Expr, UserAggregate
+from headwater.sql.types import BOOLEAN, Field, SqlType
 
-__all__ = ["NamedFunction", "PythonCall"]
+__all__ = ["AGGREGATE", "NamedFunction", "PythonCall"]
+
+AGGREGATE = "PYTHON"
+"""What an `AggregateCall` names every aggregate function."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +44,8 @@ class NamedFunction:
         return f"{self.name}({', '.join(inside)})"
 
     def call(self, arguments: Sequence[Expr]) -> Expr:
-        """The call; of a table function it is an array of its rows. An aggregate function has one argument: an array
-        with a row of arguments for each row of the group."""
-        values = [self._rows(arguments[0])] if self.kind == "aggregate" else self.converted(arguments)
+        """The call; of a table function it is an array of its rows."""
+        values = self.converted(arguments)
         call = PythonCall(self, tuple(value.type.as_nullable() for value in values))
         result = self.function.result
         kind = SqlType("ARRAY", element=result) if self.kind == "table" else result
@@ -56,14 +58,13 @@ class NamedFunction:
         )  # fmt: skip
         return replace(expression, functions=expression.functions | {call})
 
-    def _rows(self, rows: Expr) -> Expr:
-        assert rows.type.element is not None
-        fields = rows.type.element.fields
-        if not self.function.parameters and [field.type.name for field in fields] == ["BOOLEAN"]:
-            return rows  # f() is called over rows of TRUE
-        kinds = [value.type for value in self.converted([Expr("", f.type, frozenset(), "") for f in fields])]
-        wanted = tuple(Field(field.name, kind) for field, kind in zip(fields, kinds, strict=True))
-        return convert(rows, replace(rows.type, element=replace(rows.type.element, fields=wanted)))
+    def aggregate(self, arguments: Sequence[Expr]) -> AggregateCall:
+        values = self.converted(arguments)
+        call = PythonCall(self, tuple(value.type.as_nullable() for value in values))
+        result, text = self.function.result.as_nullable(), f"{self.name}({', '.join(a.text for a in arguments)})"
+        expression = combine(values, "", result, text, deterministic=self.function.deterministic)
+        user = UserAggregate(replace(expression, functions=frozenset({call})), self.function.can)
+        return AggregateCall(AGGREGATE, _row(values), False, None, result, text, nulls=True, user=user)
 
     def converted(self, arguments: Sequence[Expr]) -> list[Expr]:
         """The arguments as the function takes them, or Refused."""
@@ -101,12 +102,6 @@ class PythonCall:
     arguments: tuple[SqlType, ...]
 
     @property
-    def arity(self) -> int:
-        """Of an aggregate function, how many fields of the rows it is given are its arguments."""
-        row = self.arguments[0].element
-        return len(row.fields) if row is not None and self.function.function.parameters else 0
-
-    @property
     def declaration(self) -> str:
         function = self.function.function
         version = f" version '{function.version}'" if function.version else ""
@@ -116,5 +111,15 @@ class PythonCall:
     @property
     def sql_name(self) -> str:
         """Two functions of one name may meet in a query: a view keeps the one it was created with."""
+        # Made of the declaration and not counted up: the same call has the same name whenever it is planned.
         digest = hashlib.sha256(f"{self.declaration} {self.function.generation}".encode()).hexdigest()[:12]
         return f"headwater_python_{digest}"
+
+
+def _row(values: Sequence[Expr]) -> Expr:
+    """The arguments of an aggregate function as one value. Without any it is a row of TRUE: it is counted, too."""
+    given = values or [Expr("TRUE", BOOLEAN.not_null(), frozenset(), "TRUE")]
+    fields = tuple(Field(f"f{index}", value.type) for index, value in enumerate(given))
+    pairs = ", ".join(f"{string_literal(f.name)}, {value.sql}" for f, value in zip(fields, given, strict=True))
+    text = f"ROW({', '.join(value.text for value in given)})"
+    return combine(given, f"named_struct({pairs})", SqlType("ROW", fields=fields, nullable=False), text)

@@ -19,9 +19,11 @@ import inspect
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from headwater.errors import ValidationError
+from headwater.python_functions.accumulators import is_storable
 from headwater.python_functions.pyflink import is_of_pyflink, kind_of
 from headwater.python_functions.types import (
     ANYTHING,
@@ -56,13 +58,16 @@ class PythonFunction:
     deterministic: bool = True
     version: str = ""
 
-    @property
-    def not_called(self) -> tuple[str, ...]:
-        """Methods of an aggregate function that its user has written and that are never called here."""
-        if self.kind != "aggregate":
-            return ()
+    @cached_property
+    def can(self) -> frozenset[str]:
+        """What an aggregate function can do: `accumulate`, if what it accumulates can be stored; `retract` and `merge`,
+        if its user has written them."""
+        if self.kind != "aggregate" or self.style != "row":
+            return frozenset()
         owners = {name: _owner(type(self.target), name) for name in ("retract", "merge")}
-        return tuple(name for name, owner in owners.items() if owner is not None and not is_of_pyflink(owner))
+        # PyFlink's base class has both, and raises in them.
+        written = {name for name, owner in owners.items() if owner is not None and not is_of_pyflink(owner)}
+        return frozenset(written | {"accumulate"} if is_storable(self.target) else written)
 
     def __call__(self, *arguments: Any) -> Any:
         """As it is in Python, for tests of it."""
@@ -134,7 +139,7 @@ def declared(candidate: Any) -> PythonFunction:
     if inspect.isclass(candidate) or not callable(_callable(candidate, None)):
         raise ValidationError(
             f"{candidate!r} is not a function.",
-            hint="Register a Python function, or what @headwater.udf, @headwater.udtf or @headwater.udaf have made.",
+            hint="Register a Python function, or the result of @headwater.udf, @headwater.udtf or @headwater.udaf.",
         )
     return _make("scalar", candidate, _Options())
 
@@ -273,6 +278,7 @@ def _parameters(
 
 def _is_value(hints: dict[str, Any], parameter: inspect.Parameter) -> bool:
     """Vectorised functions are annotated with what holds many values: that says nothing of their type."""
+    # By the module's name: neither pandas nor pyarrow need be installed, or loaded, to see it.
     module = getattr(hints.get(parameter.name), "__module__", "") or ""
     return not module.startswith(("pandas", "pyarrow", "numpy"))
 

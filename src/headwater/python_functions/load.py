@@ -45,6 +45,7 @@ def load_attribute(path: str, directories: Sequence[str] = ()) -> Any:
 
 
 def _not_found(module: str, error: ModuleNotFoundError, directories: Sequence[str]) -> ValidationError:
+    # Python reports a missing import of the module in the same way as a missing module.
     detail = "" if error.name == module else f"It imports '{error.name}', which is not there."
     searched = f" Searched besides Python's own path: {', '.join(directories)}." if directories else ""
     return ValidationError(

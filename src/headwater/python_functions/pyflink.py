@@ -50,6 +50,7 @@ def kind_of(candidate: Any) -> str:
             "Table aggregate functions (@udtaf) are not supported.",
             hint="Use an aggregate function that returns an array of rows (@udaf), and UNNEST its result.",
         )
+    # By the names of its classes: PyFlink may be there or not, and is not imported for this.
     names = [base.__name__ for base in type(candidate).__mro__]
     return next((KINDS[name] for name in names if name in KINDS), "")
 
@@ -78,9 +79,7 @@ def _type(kind: Any, name: str) -> SqlType:
             return SqlType("MULTISET", element=type_of_pyflink(kind.element_type))
         case "RowType":
             return SqlType("ROW", fields=tuple(Field(f.name, type_of_pyflink(f.data_type)) for f in kind.fields))
-    raise ValidationError(
-        f"PyFlink's {name} stands for no type here.", hint="Declare the type as text: result_type='BIGINT'."
-    )
+    raise ValidationError(f"PyFlink's {name} has no SQL type.", hint="Declare the type as text: result_type='BIGINT'.")
 
 
 def _sized(name: str, length: int) -> SqlType:

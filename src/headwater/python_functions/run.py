@@ -1,5 +1,5 @@
 """What Spark's Python workers call: a function over whole columns, whatever it is written for. An error names the
-function and the row it was given."""
+function and the row it was given. Aggregate functions: `aggregates`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from headwater.python_functions.load import add_paths, load_function
 from headwater.python_functions.values import arrow_type, python_values, to_arrow
 from headwater.sql.types import SqlType
 
-__all__ = ["AggregateStep", "FunctionContext", "FunctionSource", "MetricGroup", "TableStep", "ValueStep", "opened"]
+__all__ = ["FunctionContext", "FunctionSource", "MetricGroup", "Step", "TableStep", "ValueStep", "opened"]
 
 _LONGEST = 200
 _AT_ONCE = 100
+_NO_VALUE = (TypeError, ValueError, ArithmeticError, AttributeError, pa.ArrowException)
+"""What converting a value raises that is not of the type."""
 
 
 class FunctionContext:
@@ -103,7 +105,7 @@ def opened(source: FunctionSource) -> Any:
 
 
 @dataclass
-class _Step:
+class Step:
     """`name` is that in SQL. Arguments and result have these types."""
 
     name: str
@@ -140,6 +142,7 @@ class _Step:
         values = [python_values(c, kind) for c, kind in zip(columns, self.arguments, strict=True)]
         function = self.function
         given = list(zip(*values, strict=True)) if values else [()] * rows
+        # One event loop per chunk of rows: Spark calls this from a plain thread, again and again.
         if inspect.iscoroutinefunction(function):
             return asyncio.run(self._each_row_at_once(function, given))
         results = []
@@ -166,32 +169,36 @@ class _Step:
     def _complete(self, result: Any) -> Any:
         return result
 
-    def _failed(self, row: Sequence[Any], error: Exception) -> JobError:
+    def _failed(self, row: Sequence[Any], error: Exception, where: str = "") -> JobError:
+        """`where` is the method, where it is not the one that everybody expects."""
         shown = ", ".join(repr(value) for value in row)
         shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
-        return JobError(f"Function '{self.name}' failed for ({shown}): {type(error).__name__}: {error}")
+        inside = f" in {where}" if where else ""
+        return JobError(f"Function '{self.name}' failed{inside} for ({shown}): {type(error).__name__}: {error}")
 
     def _converted(self, results: list[Any], kind: SqlType, columns: Sequence[pa.Array]) -> pa.Array:
+        def row_of(index: int) -> list[Any]:
+            return [python_values(c.slice(index, 1), k)[0] for c, k in zip(columns, self.arguments, strict=True)]
+
+        return self._results_of(results, kind, row_of)
+
+    def _results_of(self, results: list[Any], kind: SqlType, row_of: Callable[[int], Sequence[Any]]) -> pa.Array:
+        """The results as a column, or a JobError about the first that cannot be of the type. `row_of` is what a result
+        was computed from."""
         try:
             return to_arrow(results, kind)
-        except (TypeError, ValueError, ArithmeticError, AttributeError, pa.ArrowException) as error:
-            raise self._wrong_result(results, kind, columns, error) from error
-
-    def _wrong_result(
-        self, results: list[Any], kind: SqlType, columns: Sequence[pa.Array], error: Exception
-    ) -> JobError:
-        """About the first result that cannot be of the type."""
-        # Converted once more, one by one, only after a failure: Arrow does not say which value it could not take.
-        for index, result in enumerate(results):
-            try:
-                to_arrow([result], kind)
-            except (TypeError, ValueError, ArithmeticError, AttributeError, pa.ArrowException) as one:
-                row = [python_values(c.slice(index, 1), k)[0] for c, k in zip(columns, self.arguments, strict=True)]
-                return self._failed(row, TypeError(f"{_shown(result)} is not of type {self.result}: {one}"))
-        return self._failed([], error)
+        except _NO_VALUE as error:
+            # Converted once more, one by one, only after a failure: Arrow does not say which value it could not take.
+            for index, result in enumerate(results):
+                try:
+                    to_arrow([result], kind)
+                except _NO_VALUE as one:
+                    wrong = TypeError(f"{_shown(result)} is not of type {self.result}: {one}")
+                    raise self._failed(row_of(index), wrong) from error
+            raise self._failed([], error) from error
 
 
-class ValueStep(_Step):
+class ValueStep(Step):
     """A scalar function."""
 
     def _evaluated(self, columns: Sequence[pa.Array], rows: int) -> pa.Array:
@@ -217,7 +224,7 @@ class ValueStep(_Step):
             raise self._failed([f"{len(columns[0]) if columns else 0} rows"], error) from error
 
 
-class TableStep(_Step):
+class TableStep(Step):
     """A table function: a list of rows for every row."""
 
     def _evaluated(self, columns: Sequence[pa.Array], rows: int) -> pa.Array:
@@ -231,46 +238,6 @@ class TableStep(_Step):
         if isinstance(result, Iterable) and not isinstance(result, str | bytes | tuple | dict):
             return [row if isinstance(row, tuple | list | dict) or _is_row(row) else (row,) for row in result]
         return [result if isinstance(result, tuple | dict) or _is_row(result) else (result,)]
-
-
-@dataclass
-class AggregateStep(_Step):
-    """An aggregate function over all rows of a group, in the order in which they came. The only column is an array of
-    rows, of which the first `arity` fields are arguments."""
-
-    arity: int = 0
-
-    def _evaluated(self, columns: Sequence[pa.Array], rows: int) -> pa.Array:
-        (groups,), (kind,) = columns, self.arguments
-        evaluate = self._accumulated if self.style == "row" else self._vectorised
-        found = [evaluate([row[: self.arity] for row in group or ()]) for group in python_values(groups, kind)]
-        return self._converted(found, self.result, columns)
-
-    def _accumulated(self, rows: list[Sequence[Any]]) -> Any:
-        row: Sequence[Any] = ()
-        try:
-            accumulator = self.target.create_accumulator()
-            for row in rows:
-                self.target.accumulate(accumulator, *row)
-            return self.target.get_value(accumulator)
-        except Exception as error:
-            raise self._failed(row, error) from error
-
-    def _vectorised(self, rows: list[Sequence[Any]]) -> Any:
-        import pandas as pd
-
-        columns = [pd.Series([row[place] for row in rows]) for place in range(self.arity)]
-        try:
-            result = self._of_columns(columns) if hasattr(self.target, "accumulate") else self.function(*columns)
-            return result.item() if hasattr(result, "item") else result  # a number of numpy
-        except Exception as error:
-            raise self._failed([f"{len(rows)} rows"], error) from error
-
-    def _of_columns(self, columns: list[Any]) -> Any:
-        """A vectorised function as a class: it accumulates whole columns, once."""
-        accumulator = self.target.create_accumulator()
-        self.target.accumulate(accumulator, *columns)
-        return self.target.get_value(accumulator)
 
 
 def _is_row(value: Any) -> bool:

@@ -48,6 +48,7 @@ class FunctionParameter:
     names: frozenset[str] = frozenset()
 
     def takes(self, actual: SqlType) -> bool:
+        # A bare NULL has no type that Arrow could carry, unless the function asks for one.
         if actual.name == "NULL":
             return self.type is not None
         if self.type is None:
@@ -134,7 +135,7 @@ def type_of(annotation: Any) -> SqlType:
     if origin is tuple and arguments:
         return SqlType("ROW", fields=tuple(Field(f"f{i}", type_of(kind)) for i, kind in enumerate(arguments)))
     raise ValidationError(
-        f"The Python type {_shown(annotation)} stands for no SQL type.",
+        f"The Python type {_shown(annotation)} has no SQL type.",
         hint="Declare it: result_type='ROW<a INT, b STRING>', input_types=['BIGINT'].",
     )
 

@@ -106,6 +106,7 @@ def _reading(kind: SqlType) -> Convert | None:
     if kind.name == "TIME":
         return _time
     if kind.name == "TIMESTAMP_LTZ":
+        # Spark labels the column with the session's time zone; a function always sees UTC.
         return lambda value: value.astimezone(dt.timezone.utc)
     if kind.name == "ROW":
         names = [f.name for f in kind.fields]

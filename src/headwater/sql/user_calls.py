@@ -5,8 +5,7 @@ executed, so a view keeps the function it was created with. Nothing here knows i
 
 A table function gives an array of rows: `LATERAL TABLE(f(a)) AS t (x, y)` becomes UNNEST of a scalar call of f.
 
-An aggregate function is evaluated over the values of its group: `f(a, b) FILTER (WHERE c)` becomes a scalar call of f
-over `ARRAY_AGG(ROW(a, b)) FILTER (WHERE c)`. So it is exact wherever ARRAY_AGG is, also while rows are retracted.
+An aggregate function is an aggregate like the built-in ones, over a ROW of its arguments.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from typing import Any, Protocol, TypeVar
 from sqlglot import exp
 
 from headwater.sql.script import Script
-from headwater.sql.typed import Expr
+from headwater.sql.typed import AggregateCall, Expr
 
-__all__ = ["FindFunction", "ScalarCall", "TableCall", "UserFunction", "bound", "function_of"]
+__all__ = ["AggregateFunctionCall", "FindFunction", "ScalarCall", "TableCall", "UserFunction", "bound", "function_of"]
 
 
 class UserFunction(Protocol):
@@ -36,6 +35,10 @@ class UserFunction(Protocol):
         """The call, or Refused with what it accepts."""
         ...
 
+    def aggregate(self, arguments: Sequence[Expr]) -> AggregateCall:
+        """The call of an aggregate function, without DISTINCT and FILTER, or Refused."""
+        ...
+
 
 class ScalarCall(exp.Anonymous):
     """`f(x)` in an expression; `function_of` has the function."""
@@ -45,7 +48,12 @@ class TableCall(exp.Anonymous):
     """`f(x)` in an expression, where f is a table function: an error. In FROM it is a ScalarCall inside UNNEST."""
 
 
+class AggregateFunctionCall(exp.Anonymous):
+    """`f(x)` of an aggregate function; DISTINCT stands inside, FILTER around it."""
+
+
 _FUNCTION = "function"
+_CALLS = {"scalar": ScalarCall, "table": TableCall, "aggregate": AggregateFunctionCall}
 FindFunction = Callable[[str, exp.Expr], UserFunction | None]
 T = TypeVar("T")
 
@@ -86,23 +94,16 @@ def _tree(tree: exp.Expr, lookup: FindFunction) -> exp.Expr:
 def _call(node: exp.Expr, lookup: FindFunction) -> exp.Expr:
     if isinstance(node, exp.Lateral | exp.Table):
         return _in_from(node, lookup)
-    call = node
-    while isinstance(call, exp.Filter | exp.Window):
-        call = call.this
-    if type(call) is not exp.Anonymous:
+    if type(node) is not exp.Anonymous:
         return node
-    name = call.this.name if isinstance(call.this, exp.Identifier) else str(call.this)
-    function = lookup(name, call)
-    if function is None or (call is not node and function.kind != "aggregate"):
+    name = node.this.name if isinstance(node.this, exp.Identifier) else str(node.this)
+    function = lookup(name, node)
+    if function is None:
         return node
-    if function.kind == "aggregate":
-        arguments = [_collected(node, call, lookup)]
-    else:
-        arguments = [_tree(argument, lookup) for argument in call.expressions]  # which `transform` leaves to us
+    arguments = [_tree(argument, lookup) for argument in node.expressions]  # which `transform` leaves to us
     # Under its own name, however it is written here: GROUP BY must recognise it.
-    kind = TableCall if function.kind == "table" else ScalarCall
-    made = kind(this=function.name, expressions=arguments, **{_FUNCTION: function})
-    made.meta.update(call.meta)
+    made = _CALLS[function.kind](this=function.name, expressions=arguments, **{_FUNCTION: function})
+    made.meta.update(node.meta)
     return made
 
 
@@ -115,24 +116,3 @@ def _in_from(node: exp.Expr, lookup: FindFunction) -> exp.Expr:
     elements = exp.Unnest(expressions=[rows], alias=node.args.get("alias"))
     elements.meta.update(node.meta)
     return elements
-
-
-def _collected(node: exp.Expr, call: exp.Expr, lookup: FindFunction) -> exp.Expr:
-    """`node`, which is the call of an aggregate function with its FILTER or OVER, with ARRAY_AGG in its place."""
-    first = call.expressions[0] if call.expressions else None
-    distinct = isinstance(first, exp.Distinct)
-    given = first.expressions if isinstance(first, exp.Distinct) else call.expressions
-    row: exp.Expr = exp.Struct(expressions=[_tree(argument, lookup) for argument in given])
-    if not given:
-        row = exp.Struct(expressions=[exp.true()])
-    row.meta.update(call.meta)
-    inside = exp.Distinct(expressions=[row]) if distinct else row
-    collect = exp.Anonymous(this="ARRAY_AGG", expressions=[inside])
-    collect.meta.update(call.meta)
-    if call is node:
-        return collect
-    call.replace(collect)
-    for key, value in node.args.items():  # the condition of FILTER, what OVER names
-        if isinstance(value, exp.Expr) and key != "this":
-            node.set(key, _tree(value, lookup))
-    return node

@@ -75,3 +75,61 @@ class Rows:
 
     def get_value(self, accumulator: list[int]) -> int:
         return accumulator[0]
+
+
+class _Tally:
+    """How often each value is there, as text: with all that an accumulator needs."""
+
+    def create_accumulator(self) -> dict[int, int]:
+        return {}
+
+    def accumulate(self, accumulator: dict[int, int], value: int | None) -> None:
+        if value is not None:
+            accumulator[value] = accumulator.get(value, 0) + 1
+
+    def retract(self, accumulator: dict[int, int], value: int | None) -> None:
+        if value is not None:
+            accumulator[value] -= 1
+            if not accumulator[value]:
+                del accumulator[value]
+
+    def merge(self, accumulator: dict[int, int], others: list[dict[int, int]]) -> None:
+        for other in others:
+            for value, count in other.items():
+                accumulator[value] = accumulator.get(value, 0) + count
+
+    def get_value(self, accumulator: dict[int, int]) -> str:
+        return " ".join(f"{value}:{count}" for value, count in sorted(accumulator.items()))
+
+
+tally = headwater.udaf(_Tally)
+
+
+class _Mean:
+    """As PyFlink's users write it."""
+
+    def create_accumulator(self) -> list[int]:
+        return [0, 0]
+
+    def accumulate(self, accumulator: list[int], *row: Any) -> None:
+        if row[0] is not None:
+            accumulator[0] += row[0]
+            accumulator[1] += 1
+
+    def retract(self, accumulator: list[int], *row: Any) -> None:
+        if row[0] is not None:
+            accumulator[0] -= row[0]
+            accumulator[1] -= 1
+
+    def get_value(self, accumulator: list[int]) -> float:
+        return accumulator[0] / accumulator[1] if accumulator[1] else -1.0
+
+
+class UserDefinedAggregateFunctionWrapper:
+    """What PyFlink's @udaf makes, as far as it is looked at."""
+
+    _func, _input_types, _result_type = _Mean(), ["BIGINT"], "DOUBLE"
+    _deterministic, _func_type = True, "general"
+
+
+mean = UserDefinedAggregateFunctionWrapper()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict
@@ -121,7 +122,7 @@ def test_an_aggregate_function_needs_its_methods() -> None:
         (lambda: declared(lambda x: x), "What '<lambda>' returns has no type"),
         (lambda: declared(5), "5 is not a function"),
         (lambda: udf(lambda: 1, result_type="INTT"), "'INTT' is not a type"),
-        (lambda: udf(lambda: 1, result_type=object), "The Python type object stands for no SQL type"),
+        (lambda: udf(lambda: 1, result_type=object), "The Python type object has no SQL type"),
         (lambda: udf(lambda: 1, result_type="INT", func_type="numpy"), "'numpy' is not a func_type"),
     ],
 )
@@ -218,13 +219,33 @@ def test_functions_of_pyflink_are_understood_by_their_shape() -> None:
         declared(several)
 
 
-def test_methods_that_are_never_called_are_known() -> None:
-    """Those of a user, not what PyFlink's base class has to raise an error."""
+def test_what_an_aggregate_function_can_do() -> None:
+    """Methods of a user count, not what PyFlink's base class has to raise an error."""
     base = type("AggregateFunction", (), {"retract": lambda *_: 1 / 0, "merge": lambda *_: 1 / 0})
     base.__module__ = "pyflink.table.udf"
     derived = type("Derived", (base, Latest), {})
     own = type("Own", (base, Latest), {"retract": lambda *_: None})
-    assert declared(udaf(Latest, result_type="BIGINT")).not_called == ("merge",)
-    assert declared(udaf(derived, result_type="BIGINT")).not_called == ()
-    assert declared(udaf(own, result_type="BIGINT")).not_called == ("retract",)
-    assert declared(udf(len, result_type="BIGINT")).not_called == ()
+    assert declared(udaf(Latest, result_type="BIGINT")).can == {"accumulate", "merge"}
+    assert declared(udaf(derived, result_type="BIGINT")).can == {"accumulate"}
+    assert declared(udaf(own, result_type="BIGINT")).can == {"accumulate", "retract"}
+    assert declared(udaf(len, result_type="BIGINT", func_type="pandas")).can == set()
+    assert declared(udf(len, result_type="BIGINT")).can == set()
+
+
+def test_an_accumulator_that_only_this_process_knows_is_not_stored() -> None:
+    class Here:
+        """No other process finds a class inside a function."""
+
+    def made(create: Any) -> frozenset[str]:
+        found: frozenset[str] = declared(
+            udaf(type("Own", (Latest,), {"create_accumulator": create}), result_type="BIGINT")
+        ).can
+        return found
+
+    of_the_script = type("OfTheScript", (), {"__module__": "__main__"})
+    assert made(lambda _: {"a": [1, (2.5, None)]}) == {"accumulate", "merge"}
+    assert made(lambda _: Here()) == {"merge"}
+    assert made(lambda _: [of_the_script()]) == {"merge"}
+    assert made(lambda _: defaultdict(lambda: 0)) == {"merge"}
+    assert made(lambda _: defaultdict(int)) == {"accumulate", "merge"}
+    assert made(lambda self: self.connection) == {"merge"}  # it fails without `open`

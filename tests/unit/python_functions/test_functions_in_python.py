@@ -15,7 +15,8 @@ import pytest
 from pyspark import cloudpickle
 
 from headwater.errors import JobError
-from headwater.python_functions.run import AggregateStep, FunctionSource, TableStep, ValueStep
+from headwater.python_functions.aggregates import AggregateStep
+from headwater.python_functions.run import FunctionSource, TableStep, ValueStep
 from headwater.python_functions.values import Row, arrow_type, python_values, to_arrow
 from headwater.sql.parser import parse_type
 

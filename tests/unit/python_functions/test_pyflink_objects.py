@@ -7,13 +7,15 @@ import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
 
 from headwater.errors import ValidationError
+from headwater.python_functions.aggregates import AccumulatorStep, AggregateStep
 from headwater.python_functions.declare import PythonFunction, declared
-from headwater.python_functions.run import AggregateStep, FunctionSource, TableStep, ValueStep
+from headwater.python_functions.run import FunctionSource, TableStep, ValueStep
 from headwater.python_functions.values import arrow_type
 from headwater.session import Session
 from headwater.sql.parser import parse_type
@@ -156,6 +158,39 @@ def test_what_pyflink_has_made_is_called(
     assert evaluated(declared(made), types, rows) == expected
 
 
+def test_accumulators_with_rows_and_views_of_pyflink_are_stored() -> None:
+    """Two batches: the second one finds what the first has stored."""
+    for made, kind, rows, expected in (
+        (udaf(WeightedAverage()), ["BIGINT", "BIGINT"], [(2, 3), (8, 1)], [2, 3]),
+        (udaf(Views()), ["STRING"], [("a",), ("b",)], ["a1", "a,b2"]),
+    ):
+        function = declared(made)
+        assert "accumulate" in function.can
+        source = FunctionSource(pickled=cloudpickle.dumps(function.target))  # type: ignore[no-untyped-call]
+        types = tuple(map(parse_type, kind))
+        stored, found = pa.nulls(1, pa.binary()), []
+        for row in rows:
+            step = AccumulatorStep("f", source, types, function.result)
+            values = pa.array([row], pa.struct([(f"f{i}", arrow_type(t)) for i, t in enumerate(types)]))
+            stored = step.accumulated(stored, values, np.zeros(1, np.int64), np.ones(1, np.int64))
+            found += step.values(stored).to_pylist()
+        assert found == expected
+
+
+def test_pyflink_functions_retract() -> None:
+    function = declared(udaf(WeightedAverage()))
+    assert function.can == {"accumulate", "retract"}
+    source = FunctionSource(pickled=cloudpickle.dumps(function.target))  # type: ignore[no-untyped-call]
+    types = (parse_type("BIGINT"), parse_type("BIGINT"))
+    step = AccumulatorStep("f", source, types, function.result, retracted=True)
+    kind = pa.struct([("f0", pa.int64()), ("f1", pa.int64())])
+    stored = pa.nulls(1, pa.binary())
+    for values, weights in (([(2, 3), (8, 1)], [1, 1]), ([(2, 3)], [-1])):
+        groups = np.zeros(len(values), np.int64)
+        stored = step.accumulated(stored, pa.array(values, kind), groups, np.array(weights))
+    assert step.values(stored).to_pylist() == [8]
+
+
 subtract = udf(Subtract(), result_type=DataTypes.BIGINT())
 pieces = udtf(Split(), result_types=[DataTypes.STRING()])
 weighted = udaf(WeightedAverage())
@@ -176,8 +211,10 @@ def test_a_script_creates_and_calls_them() -> None:
         session.register(name, globals()[name])
     session.check(SCRIPT)
     note = Session().sql(created[2])[0].notes
-    assert len(note) == 1  # about retract; merge is PyFlink's own, which only raises
-    assert note[0].startswith("retract of function 'weighted' is not called")
+    # merge is PyFlink's own, which only raises
+    text = "A group keeps an accumulator for function 'weighted', and all values in sessions (it has no merge)."
+    assert note == (text,)
+    assert session.register("weighted", weighted) == (text,)
 
 
 def test_an_async_function_is_awaited() -> None:

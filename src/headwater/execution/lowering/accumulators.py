@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -17,12 +17,15 @@ from headwater.changelog.kinds import ADDED, KIND
 from headwater.changelog.ordered_values import Collected
 from headwater.changelog.preaggregate import PartialAggregate, PartialKind, double_sum
 from headwater.changelog.results import AggregateResult
+from headwater.changelog.user_aggregate import UserResult
 from headwater.changelog.variance import SPREADS, square_sql
 from headwater.execution.lowering.base import comparable_sql
+from headwater.execution.python_functions import accumulator_step, aggregate_step
 from headwater.plan import nodes as n
+from headwater.python_functions.aggregates import AccumulatorStep
 from headwater.sql.typed import AggregateCall
 
-__all__ = ["WEIGHT", "Declared", "Fed", "Given", "Partials", "declared"]
+__all__ = ["WEIGHT", "Declared", "Fed", "Given", "Partials", "UserRows", "declared"]
 
 Given = Literal["rows", "partials"]
 """What an aggregation gets: rows, or the partial aggregates of a local pre-aggregation."""
@@ -33,17 +36,30 @@ Fed = Literal["count", "sum", "min", "max"]
 WEIGHT = f"CASE WHEN {ADDED} THEN 1L ELSE -1L END"
 
 
+class UserRows(NamedTuple):
+    """What an accumulator of a function of the user's gets: rows of arguments from columns with this name, or the
+    different values of a multiset."""
+
+    accumulator: str
+    step: AccumulatorStep
+    columns: str
+    multiset: str = ""
+
+
 class Declared(NamedTuple):
-    """A result column, and the accumulators it is computed from."""
+    """A result column, and the accumulators it is computed from; with `evaluate` by a function of the user's."""
 
     name: str
     call: AggregateCall
     value: str
     counts: str = ""
     squares: tuple[str, ...] = ()
+    evaluate: Callable[[pa.Array], pa.Array] | None = None
 
     def result(self) -> AggregateResult:
         call = self.call
+        if self.evaluate is not None:
+            return UserResult(self.name, _arrow(call), call.function, self.value, evaluate=self.evaluate)
         return AggregateResult(
             self.name, _arrow(call), call.function, self.value, self.counts, self.squares, separator=call.separator
         )
@@ -67,12 +83,16 @@ class Partials:
     doubles: dict[str, DoubleSum] = field(default_factory=dict)  # sums of DOUBLE, by what is summed
     double_parts: dict[str, tuple[PartialAggregate, ...] | None] = field(default_factory=dict)
     multisets: dict[tuple[str, str], str] = field(default_factory=dict)
+    counts: set[str] = field(default_factory=lambda: {ROWS})  # columns that are 0 where there is nothing
     fed: list[tuple[str, str, Fed]] = field(default_factory=list)  # accumulator, multiset, what of it
     extremes: list[tuple[str, str, str]] = field(default_factory=list)
     ordered: dict[tuple[str, str, bool], str] = field(default_factory=dict)  # multisets that keep the order of arrival
     collected: list[Collected] = field(default_factory=list)
+    arguments: dict[tuple[str, str], str] = field(default_factory=dict)  # of functions of the user's
+    users: list[UserRows] = field(default_factory=list)
     by_arrival: bool = False
     alone: bool = False  # whether rows have more columns than that
+    apart: bool = False  # whether rows of a group differ in columns that keep them apart
     given: Given = "rows"  # of partials, a row has the values of a multiset as a list
 
     def __post_init__(self) -> None:
@@ -86,7 +106,23 @@ class Partials:
 
     def ones(self) -> tuple[str, ...]:
         """Columns that are 1 in every row: where rows are shuffled as they are, these need not be."""
-        return tuple(name for name, sql in self.columns.items() if sql == "1L") if self.row_by_row else ()
+        as_they_are = self.row_by_row and not self.counts_values
+        return tuple(name for name, sql in self.columns.items() if sql == "1L") if as_they_are else ()
+
+    @property
+    def by_value(self) -> dict[str, list[str]]:
+        """Of each argument the multisets of its values: they differ in what they filter."""
+        found: dict[str, list[str]] = {}
+        for (argument, _), name in self.multisets.items():
+            found.setdefault(argument, []).append(name)
+        return found
+
+    @property
+    def counts_values(self) -> bool:
+        """Whether the values of rows are counted before the shuffle. It costs a pass over all rows, which is little
+        beside what the operator does with each row, for each multiset, where several have the same values."""
+        others = self.ordered or self.by_arrival or self.alone or self.apart or self.doubles
+        return not others and self.given == "rows" and len(self.by_value) < len(self.multisets)
 
     @property
     def row_by_row(self) -> bool:
@@ -97,8 +133,11 @@ class Partials:
         """Declare what a call needs."""
         if call.argument is None:
             return Declared(name, call, self._column(_when(call, self.weight), "sum", call, "rows"))
+        if call.accumulates:
+            return self._accumulated(name, call)
         if call.keeps_order:
-            return Declared(name, call, self._in_order(call))
+            evaluate = aggregate_step(call) if call.user is not None else None
+            return Declared(name, call, self._in_order(call), evaluate=evaluate)
         present = f"{call.argument.sql} IS NOT NULL"
         if call.distinct and call.function in {"COUNT", "SUM", "AVG"}:
             multiset = self._multiset(call)
@@ -144,6 +183,27 @@ class Partials:
             self.collected.append(collected)
         return accumulator
 
+    def _accumulated(self, name: str, call: AggregateCall) -> Declared:
+        """A function of the user's that keeps an accumulator: it gets the rows one by one, in their order."""
+        assert call.argument is not None
+        self.by_arrival = True
+        step = accumulator_step(call, retracted=self.retracting)
+        columns, multiset = ("", self._multiset(call)) if call.distinct else (self._arguments(call), "")
+        rows = UserRows(f"__u{len(self.users) + 1}", step, columns, multiset)
+        self.users.append(rows)
+        return Declared(name, call, rows.accumulator, evaluate=step.values)
+
+    def _arguments(self, call: AggregateCall) -> str:
+        """What the columns with a row of arguments and with its weight begin with."""
+        assert call.argument is not None
+        key = (call.argument.sql, call.filter.sql if call.filter else "")
+        if key not in self.arguments:
+            name = self.arguments[key] = f"arguments{len(self.arguments) + 1}"
+            self.columns[f"{name}_value"] = call.argument.sql
+            self.columns[f"{name}_weight"] = _when(call, self.weight)
+            self.parts[f"{name}_value"] = None  # nothing that a reader could reduce
+        return self.arguments[key]
+
     def _double(self, value: str, call: AggregateCall | None = None) -> str:
         """A sum of DOUBLE is exact: its partial sums have several columns (`changelog.exact_sums`). Without the call it
         is not that of a column."""
@@ -178,11 +238,13 @@ class Partials:
         return accumulator
 
     def _column(self, sql: str, function: str, call: AggregateCall | None, how: PartialKind) -> str:
+        # AVG(x) and COUNT(x) count the same: one column and one accumulator serve both.
         for name, existing in self.columns.items():
             if existing == sql and self.functions.get(name) == function:
                 return name
         name = f"__a{len(self.columns)}"
         self.columns[name], self.functions[name] = sql, function
+        self.counts |= {name} if how in ("rows", "present") else set()
         self.parts[name] = _part(name, call, how) if call is not None else None
         return name
 
@@ -192,6 +254,7 @@ class Partials:
         if key not in self.multisets:
             name = f"values{len(self.multisets) + 1}"
             self.multisets[key] = name
+            # Floats are normalized: 0.0 and -0.0 are one value to SQL, but two keys of the state.
             self.columns[f"{name}_value"] = comparable_sql(call.argument.sql, call.argument.type)
             self.parts[f"{name}_value"] = _part(f"{name}_value", call, "values")
             self.columns[f"{name}_weight"] = _when(call, self.weight, f"{call.argument.sql} IS NOT NULL")
@@ -209,6 +272,7 @@ def _part(name: str, call: AggregateCall, how: PartialKind) -> PartialAggregate 
         return None
     if call.argument is None:
         return PartialAggregate(name, how)
+    # Workers pre-aggregate plain columns, and sum what fits into 64 bits: decimals are left out.
     if call.argument.column is None or call.argument.type.name == "DECIMAL":
         return None
     return PartialAggregate(name, how, call.argument.column)
