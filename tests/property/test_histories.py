@@ -130,7 +130,7 @@ SHAPES = {
 
 
 HISTORIES = [
-    pytest.param(0, ("aggregates", "union", "left join", "marks"), id="quick"),
+    pytest.param(0, ("union", "left join"), id="quick"),
     *(pytest.param(seed, tuple(SHAPES), id=str(seed), marks=pytest.mark.long) for seed in SEEDS),
 ]
 """Every query is a job of its own that is started again after each crash, so all of them take minutes."""

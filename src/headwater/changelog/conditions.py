@@ -13,11 +13,24 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.changelog.columns import constant, equal_rows
+from headwater.changelog.columns import constant, equal_rows, flat
 from headwater.changelog.ordering import sortable_floats
+from headwater.changelog.pairing import Pairs
 from headwater.errors import JobError
 
-__all__ = ["And", "Arithmetic", "Cast", "ColumnRef", "Compare", "Condition", "IsNull", "Literal", "Not", "Or"]
+__all__ = [
+    "And",
+    "Arithmetic",
+    "Cast",
+    "ColumnRef",
+    "Compare",
+    "Condition",
+    "IsNull",
+    "Literal",
+    "Not",
+    "Or",
+    "of_pairs",
+]
 
 Columns = Mapping[str, pa.Array]
 
@@ -83,12 +96,14 @@ class Compare:
     def evaluate(self, columns: Columns, length: int) -> pa.Array:
         left, right = self.left.evaluate(columns, length), self.right.evaluate(columns, length)
         if pa.types.is_floating(left.type):
+            # Arrow compares NaN as IEEE does, where it equals nothing.
             left, right = sortable_floats(left), sortable_floats(right)
         if self.operator == NULL_SAFE:
             return pa.array(equal_rows([left], [right], length))
         return _COMPARISONS[self.operator](left, right)
 
 
+# Checked, because Arrow's other functions wrap around where a number does not fit.
 _ARITHMETIC: dict[str, Callable[[pa.Array, pa.Array], pa.Array]] = {
     "+": pc.add_checked,
     "-": pc.subtract_checked,
@@ -156,6 +171,7 @@ class _OfTwo:
 @dataclass(frozen=True)
 class And(_OfTwo):
     def evaluate(self, columns: Columns, length: int) -> pa.Array:
+        # By Kleene: FALSE AND NULL is FALSE. Arrow's `and_` makes it NULL.
         return pc.and_kleene(self.left.evaluate(columns, length), self.right.evaluate(columns, length))
 
 
@@ -175,6 +191,13 @@ class Not(_OfOne):
 class IsNull(_OfOne):
     def evaluate(self, columns: Columns, length: int) -> pa.Array:
         return self.operand.evaluate(columns, length).is_null()
+
+
+def of_pairs(condition: Condition, left: pa.Table, right: pa.Table, pairs: Pairs) -> pa.Array:
+    """The condition for each pair of rows; NULL means unknown."""
+    sides, names = ((left, pairs[0]), (right, pairs[1])), condition.columns
+    columns = {n: flat(t, n).take(pa.array(at)) for t, at in sides for n in t.column_names if n in names}
+    return condition.evaluate(columns, len(pairs[0]))
 
 
 def _failed(what: str, error: Exception) -> JobError:

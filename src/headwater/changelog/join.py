@@ -20,14 +20,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.changelog.columns import Bools, Ints, flat
-from headwater.changelog.conditions import Condition
+from headwater.changelog.conditions import Condition, of_pairs
 from headwater.changelog.counted_rows import COUNT, CountedRows, Delta, net_rows
 from headwater.changelog.emission import Emission, Emitting, Weighted
 from headwater.changelog.identity import take_table
 from headwater.changelog.kinds import HASH
 from headwater.changelog.multiset import prefix
-from headwater.changelog.operator import State, Time
+from headwater.changelog.operator import OWN_WATERMARK, State, Time
 from headwater.changelog.pairing import Pairs, key_columns, key_ids, key_pairs, without_nulls
+from headwater.changelog.window_assigners import watermarks_of
 from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["JoinInput", "JoinKind", "JoinOperator", "JoinSides"]
@@ -49,14 +50,21 @@ _PRESERVED: dict[str, tuple[str, ...]] = {
 @dataclass(frozen=True)
 class JoinInput:
     """One side: its columns, and which of them are compared with those of the other side, in order. `HASH` has the
-    hash of the keys in its upper half, and one of all columns in the lower."""
+    hash of the keys in its upper half, and one of all columns in the lower. OWN_WATERMARK is there if rows have their
+    `own` watermarks."""
 
     columns: pa.Schema
     keys: tuple[str, ...]
+    own: bool = False
 
     @property
     def schema(self) -> pa.Schema:
-        return pa.schema([(HASH, pa.int64()), *self.columns])
+        own = [(OWN_WATERMARK, pa.timestamp("us"))] if self.own else []
+        return pa.schema([(HASH, pa.int64()), *self.columns, *own])
+
+    def watermarks(self, batch: pa.Table, time: Time) -> Ints:
+        """For each row the watermark by which it is late or not."""
+        return watermarks_of(batch, OWN_WATERMARK if self.own else "", time)
 
 
 @dataclass(frozen=True)
@@ -235,12 +243,9 @@ class JoinOperator(JoinSides, Emitting):
         return parts, found
 
     def _matching(self, moving: _Side, delta: pa.Table, rows: pa.Table, pairs: Pairs, condition: Condition) -> Pairs:
-        sides = ((delta, pairs[0]), (rows, pairs[1]))
-        names = condition.columns
-        columns = {n: flat(t, n).take(pa.array(at)) for t, at in sides for n in t.column_names if n in names}
         # A NULL key never matches in SQL; what an unknown condition means depends on the kind of join (NOT IN
         # differs).
-        mask = pc.fill_null(condition.evaluate(columns, len(pairs[0])), self.unknown_matches)
+        mask = pc.fill_null(of_pairs(condition, delta, rows, pairs), self.unknown_matches)
         kept = mask.to_numpy(zero_copy_only=False)
         return pairs[0][kept], pairs[1][kept]
 

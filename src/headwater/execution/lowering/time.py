@@ -54,6 +54,8 @@ def _window_table(lowering: Lowering, node: n.WindowTable) -> DataFrame:
         bounds = [local, f"{local} + {millis_sql(spec.size)}"]
         # A row without a time belongs to no window. The window functions of Spark, below, drop such rows themselves.
         frame = frame.where(f"{time} IS NOT NULL")
+    elif node.paned:
+        frame, bounds = _panes(frame.withColumn("__local", F.expr(local)), spec)
     elif spec.function == "CUMULATE":
         frame = _cumulate(frame.withColumn("__local", F.expr(local)), spec)
         bounds = [f"{_WINDOW}.start", "__end"]
@@ -74,6 +76,16 @@ def _hop(frame: DataFrame, spec: n.WindowSpec) -> DataFrame:
     sizes = [f"{millis} milliseconds" for millis in (max(spec.size, slide), slide, spec.offset)]
     frame = frame.withColumn(_WINDOW, F.window("__local", *sizes))
     return frame.where(f"__local < {_WINDOW}.start + {millis_sql(spec.size)}") if slide > spec.size else frame
+
+
+def _panes(frame: DataFrame, spec: n.WindowSpec) -> tuple[DataFrame, list[str]]:
+    """Rows with their pane: its start, and the end of the last window that it is in."""
+    offset = f"{spec.offset} milliseconds"
+    frame = frame.withColumn(_WINDOW, F.window("__local", f"{spec.slide} milliseconds", None, offset))
+    if spec.function == "HOP":
+        return frame, [f"{_WINDOW}.start", f"{_WINDOW}.start + {millis_sql(spec.size)}"]
+    longest = frame.withColumn("__longest", F.window("__local", f"{spec.size} milliseconds", None, offset))
+    return longest, [f"{_WINDOW}.start", f"__longest.start + {millis_sql(spec.size)}"]
 
 
 def _cumulate(frame: DataFrame, spec: n.WindowSpec) -> DataFrame:

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from headwater.changelog.interval_join import IntervalJoinOperator, IntervalKind
 from headwater.changelog.join import JoinInput
 from headwater.changelog.kinds import HASH, KIND
+from headwater.changelog.operator import ORIGIN, OWN_WATERMARK
 from headwater.changelog.temporal_join import LookupJoinOperator, TemporalJoinOperator
-from headwater.execution.lowering.base import ORDERED_BY, Lowering, lowers, pick
-from headwater.execution.lowering.join import operator_condition, prepared_side
+from headwater.execution.lowering.base import ORDERED_BY, Lowering, lowers
+from headwater.execution.lowering.join import join_inputs, operator_condition, prepared_side
 from headwater.plan import nodes as n
 from headwater.sql.spark_text import quote_name
 from headwater.state.partitions import hash_sql
 
 __all__: list[str] = []
 
+_OWN = (OWN_WATERMARK, ORIGIN)
 _DROPPED = {"inner": ("left", "right"), "left": ("right",), "right": ("left",)}
 
 
 @lowers(n.IntervalJoin)
 def _interval_join(lowering: Lowering, node: n.IntervalJoin) -> DataFrame:
     dropped = _DROPPED.get(node.kind, ())
+    own = _OWN if node.clock is n.TimeKind.EVENT else ()
     frames = [
-        prepared_side(lowering, node.left, node.left_keys, not_null=node.left_keys if "left" in dropped else ()),
-        prepared_side(lowering, node.right, node.right_keys, not_null=node.right_keys if "right" in dropped else ()),
+        prepared_side(lowering, node.left, node.left_keys, own, not_null=node.left_keys if "left" in dropped else ()),
+        prepared_side(
+            lowering, node.right, node.right_keys, own, not_null=node.right_keys if "right" in dropped else ()
+        ),
     ]
     left, right = _inputs(node, frames)
     times = (node.left_time, node.right_time, node.low, node.high)
@@ -37,7 +42,7 @@ def _interval_join(lowering: Lowering, node: n.IntervalJoin) -> DataFrame:
 
 @lowers(n.TemporalJoin)
 def _temporal_join(lowering: Lowering, node: n.TemporalJoin) -> DataFrame:
-    frames = _left_and_versions(lowering, node)
+    frames = _left_and_versions(lowering, node, _OWN)
     left, right = _inputs(node, frames)
     assert node.kind in ("inner", "left")
     operator = TemporalJoinOperator(left, right, node.kind, _condition(node), node.left_time, node.right_time)
@@ -47,26 +52,27 @@ def _temporal_join(lowering: Lowering, node: n.TemporalJoin) -> DataFrame:
 @lowers(n.LookupJoin)
 def _lookup_join(lowering: Lowering, node: n.LookupJoin) -> DataFrame:
     frames = _left_and_versions(lowering, node)
-    left, right = _inputs(node, frames)
+    left, right = join_inputs(node, frames)
     assert node.kind in ("inner", "left")
     operator = LookupJoinOperator(left, right, node.kind, _condition(node))
     return lowering.keyed_several(node, frames, operator).drop(KIND)
 
 
-def _left_and_versions(lowering: Lowering, node: n.TemporalJoin | n.LookupJoin) -> list[DataFrame]:
+def _left_and_versions(lowering: Lowering, node: n.TemporalJoin | n.LookupJoin, own: n.Key = ()) -> list[DataFrame]:
     """Of the right every version, with what says in which order they came."""
-    rows = prepared_side(lowering, node.left, node.left_keys, not_null=node.left_keys if node.kind == "inner" else ())
+    not_null = node.left_keys if node.kind == "inner" else ()
+    rows = prepared_side(lowering, node.left, node.left_keys, own, not_null=not_null)
     versions = lowering.lower(node.right)
     keys = [quote_name(key) for key in node.right_keys]
-    kept = [name for name in (*node.right.names, KIND, *ORDERED_BY) if name in versions.columns]
+    kept = [name for name in (*node.right.names, KIND, *ORDERED_BY, *own) if name in versions.columns]
     hashed = f"{hash_sql(keys)} AS {HASH}"
     return [rows, versions.selectExpr(*map(quote_name, kept), hashed)]
 
 
-def _inputs(node: Any, frames: list[DataFrame]) -> tuple[JoinInput, JoinInput]:
+def _inputs(node: n.IntervalJoin | n.TemporalJoin, frames: list[DataFrame]) -> tuple[JoinInput, JoinInput]:
     left, right = (
-        JoinInput(pick(to_arrow_schema(frame.schema), side.names), keys)
-        for frame, side, keys in zip(frames, node.inputs, (node.left_keys, node.right_keys), strict=True)
+        replace(side, own=OWN_WATERMARK in frame.columns)
+        for side, frame in zip(join_inputs(node, frames), frames, strict=True)
     )
     return left, right
 

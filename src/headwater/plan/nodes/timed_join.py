@@ -22,6 +22,7 @@ class _TimedJoin(KeyedJoin, abstract=True):
         return Mode.APPEND
 
     def narrowed(self, needed: frozenset[str], inputs: Sequence[Node]) -> Node:
+        # Time attributes stay, even if nobody reads them: operators above close windows by them.
         return super().narrowed(needed | frozenset(self.times), inputs)
 
     def _words(self, word: str) -> str:
@@ -37,7 +38,7 @@ class IntervalJoin(_TimedJoin):
     low: int
     high: int
 
-    state_version = 1
+    state_version = 2
     timed = True
 
     @property
@@ -46,12 +47,13 @@ class IntervalJoin(_TimedJoin):
 
     @cached_property
     def times(self) -> Mapping[str, TimeKind]:
-        """Those that are compared: a pair is found as long as one of its rows is on time, and the other is not further
-        from it than the interval."""
+        """Those that are compared: a row that is further behind the watermark than the interval is long has no
+        pairs."""
         return dict.fromkeys((self.left_time, self.right_time), TimeKind.EVENT) if self._by_event_time else {}
 
     @cached_property
     def delay(self) -> int:
+        # The earlier row of a pair may be that far behind the watermark when its partner comes.
         return super().delay + (max(self.high, -self.low, 0) if self._by_event_time else 0)
 
     @property
@@ -60,6 +62,7 @@ class IntervalJoin(_TimedJoin):
 
     @cached_property
     def keys(self) -> tuple[Key, ...]:
+        # Rows that are emitted alone have NULL in the key of the other side.
         if self.kind != "inner":
             return ()
         return distinct_keys([tuple(dict.fromkeys((*a, *b))) for a, b in product(self.left.keys, self.right.keys)])
@@ -86,7 +89,7 @@ class IntervalJoin(_TimedJoin):
         for name, side in (("left", self.left), ("right", self.right)):
             values = ("count BIGINT", *(("matched BOOLEAN",) if name in matched else ()))
             found += [
-                StateSchema(name, typed(side.columns), values),
+                StateSchema(name, (*typed(side.columns), "passed BIGINT"), values),
                 StateSchema(f"{name}_expiry", ("key BIGINT",), ()),
             ]
         return tuple(found)
@@ -99,7 +102,7 @@ class TemporalJoin(_TimedJoin):
     left_time: str
     right_time: str
 
-    state_version = 1
+    state_version = 2
     timed = True
 
     @cached_property
@@ -131,7 +134,9 @@ class TemporalJoin(_TimedJoin):
     def state_tables(self) -> tuple[StateSchema, ...]:
         return (
             StateSchema("waiting", typed(self.left.columns), ("count BIGINT",)),
-            StateSchema("versions", typed(self.right.columns), ("deleted BOOLEAN",)),
+            StateSchema(
+                "versions", (*typed(self.right.columns), "seen_from BIGINT"), ("deleted BOOLEAN", "came BIGINT")
+            ),
         )
 
 
