@@ -82,10 +82,17 @@ INSERT INTO pairs SELECT b.id, a.id FROM (SELECT * FROM TABLE(TUMBLE(TABLE bids,
 JOIN (SELECT * FROM TABLE(TUMBLE(TABLE asks, DESCRIPTOR(ts), INTERVAL '1' HOUR))) a
 ON b.who = a.who AND b.window_start = a.window_start AND b.window_end = a.window_end;
 """
+NEAR = """
+CREATE TABLE pairs (b INT, a INT) WITH ('connector' = 'blackhole');
+INSERT INTO pairs SELECT b.id, a.id FROM bids AS b
+JOIN asks AS a ON b.who = a.who AND a.ts BETWEEN b.ts AND b.ts + INTERVAL '1' HOUR;
+"""
 
 
-def test_messages_of_late_rows_are_kept(case_runner: CaseRunner, tmp_path: Path) -> None:
-    """Those of both sides of a join of windows. The last message of each is late: its hour has passed."""
+@pytest.mark.parametrize("query", [JOINED, NEAR])
+def test_messages_of_late_rows_are_kept(case_runner: CaseRunner, tmp_path: Path, query: str) -> None:
+    """Those of both sides of a join of windows, or within an interval. The last message of each is late: its hour has
+    passed."""
     kafka = case_runner.kafka()
     names = {name: f"{name}-{tmp_path.name}" for name in ("bids", "asks", "late")}
     kafka.create(dict.fromkeys(names.values(), 1))
@@ -99,7 +106,7 @@ def test_messages_of_late_rows_are_kept(case_runner: CaseRunner, tmp_path: Path)
     session.get_spark = case_runner.spark
     for side in ("bids", "asks"):
         session.sql(LATE.format(side=side, topic=names[side], servers=kafka.bootstrap_servers, late=names["late"]))
-    session.sql(JOINED)
+    session.sql(query)
     (job,) = session.jobs
     job.wait()
     assert (job.progress().late_rows, job.progress().bad_records) == (2, 0)

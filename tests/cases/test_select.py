@@ -77,6 +77,25 @@ def test_an_upsert_table_in_batch_mode_is_the_newest_row_of_each_key(session: Se
     assert [*session.sql("SELECT * FROM people").changes()] == [("+I", ("1", "anna"))]
 
 
+@headwater.udaf
+class Largest:
+    def create_accumulator(self) -> list[int]:
+        return []
+
+    def accumulate(self, accumulator: list[int], value: int) -> None:
+        accumulator[:] = [max([value, *accumulator])]
+
+    def get_value(self, accumulator: list[int]) -> int:
+        return accumulator[0]
+
+
+def test_an_aggregate_function_in_batch_mode(session: Session) -> None:
+    session.register("largest", Largest)
+    session.sql(BATCH)
+    found = session.sql("SELECT who, largest(id), largest(DISTINCT id) FROM clicks GROUP BY who ORDER BY who")
+    assert found.rows() == [("a", 8, 8), ("b", 9, 9)]
+
+
 def test_limit_ends_a_query_without_an_end(session: Session) -> None:
     assert len(session.sql("SELECT * FROM clicks LIMIT 3").rows()) == 3
     assert len([*session.sql("SELECT * FROM clicks LIMIT 2 OFFSET 1").changes()]) == 2

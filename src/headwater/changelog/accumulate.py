@@ -18,7 +18,10 @@ from headwater.changelog.multiset import GROUP, Multiset
 from headwater.changelog.ordered_values import ARRIVAL, picked
 from headwater.changelog.reduce import add_sums, better, checked_cast, reduce_numbered
 
-__all__ = ["Accumulator", "Kept", "to_show", "to_store"]
+__all__ = ["ROWS", "Accumulator", "Kept", "to_show", "to_store"]
+
+ROWS = "__n"
+"""The number of rows in a group: an accumulator every aggregate has."""
 
 _BY_ARRIVAL = ("first", "last")
 
@@ -49,6 +52,21 @@ class Accumulator:
         return not self.multiset and self.function != "arrivals"
 
     @property
+    def columns(self) -> list[tuple[str, pa.DataType]]:
+        """The input columns it is computed from."""
+        return [(self.name, self.type)] if self.sent else []
+
+    @property
+    def is_column(self) -> bool:
+        """Whether a row that is alone in its group has it as it is."""
+        return self.sent and not self.exact
+
+    @property
+    def by_arrival(self) -> bool:
+        """Whether it depends on the order of rows."""
+        return self.function in _BY_ARRIVAL
+
+    @property
     def stored_type(self) -> pa.DataType:
         return STORED if self.exact else self.type
 
@@ -58,7 +76,8 @@ class Accumulator:
         amounts = weights
         if self.of_values:
             values = flat(transitions, multiset.value.name)
-            values = values.cast(self.type)  # first: the smallest number of a type has no negative in it
+            # Widened before it is negated: the smallest number of a type has no negative in that type.
+            values = values.cast(self.type)
             if self.exact:
                 rows = pa.table([groups, values, weights], names=[GROUP, self.name, weight_name(self.name)])
                 return self.per_group(rows, count)
@@ -82,6 +101,7 @@ class Accumulator:
         values = flat(rows, self.name)
         there = np.flatnonzero(values.is_valid().to_numpy(zero_copy_only=False))
         came = flat(rows, ARRIVAL).to_numpy() if ARRIVAL in rows.column_names else np.arange(rows.num_rows)
+        # numpy sorts by the last key first: by group, and in a group by arrival.
         at = there[np.lexsort([came[there], groups[there]])]
         return picked(values.take(pa.array(at)), groups[at], came[at], count, self.function)[0].cast(self.type)
 

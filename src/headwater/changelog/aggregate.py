@@ -10,6 +10,7 @@ may not depend on which batch it comes with.
     MIN, MAX      of inserts: the best so far     DISTINCT, and MIN, MAX with retractions: a `Multiset`
     FIRST_VALUE, LAST_VALUE   of inserts: the value; with retractions, and LISTAGG, …: an `OrderedMultiset`
     VAR, STDDEV   exact sums of the values and of their squares
+    functions of the user's   what the function accumulates (`user_aggregate`), or a list of all values
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.changelog.accumulate import Accumulator, Kept, to_store
+from headwater.changelog.accumulate import ROWS, Accumulator, Kept, to_store
 from headwater.changelog.columns import Bools, Ints, concat, constant, equal_rows, flat, widen
 from headwater.changelog.grouping import Groups, group_rows
 from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, KIND_TYPE, UPDATE_AFTER, UPDATE_BEFORE
@@ -34,8 +35,6 @@ from headwater.state.table import TableSpec
 
 __all__ = ["ROWS", "AggregateOperator", "Extreme"]
 
-ROWS = "__n"
-"""The number of rows in a group: an accumulator every aggregate has."""
 _ARRIVALS = "__arrivals"
 """How many rows of a group were ever inserted or retracted: the order of the next one."""
 
@@ -78,16 +77,18 @@ class AggregateOperator:
 
     @property
     def inputs(self) -> tuple[pa.Schema, ...]:
-        sent = [(a.name, a.type) for a in self.accumulators if a.sent and a.name not in self.ones]
+        sent = [column for a in self.accumulators for column in a.columns if column[0] not in self.ones]
         rows = [] if ROWS in self.ones else [(ROWS, pa.int64())]
         remembered = [f for m in self.multisets for f in ((m.value.name, m.value.type), (m.weight, pa.int64()))]
         hashes = [(m.hash_, pa.int64()) for m in self.multisets]
         arrival = [(ARRIVAL, pa.int64())] if self._by_arrival else []
-        return (pa.schema([(HASH, pa.int64()), *self.groups, *rows, *sent, *remembered, *hashes, *arrival]),)
+        # Functions of the user's may share the rows of their arguments.
+        columns = dict.fromkeys([*rows, *sent, *remembered, *hashes, *arrival])
+        return (pa.schema([(HASH, pa.int64()), *self.groups, *columns]),)
 
     @property
     def _by_arrival(self) -> bool:
-        return bool(self.collected) or any(a.function in {"first", "last"} for a in self.accumulators)
+        return bool(self.collected) or any(a.by_arrival for a in self.accumulators)
 
     @property
     def timed(self) -> bool:
@@ -125,7 +126,8 @@ class AggregateOperator:
         alive: Bools = new[ROWS].to_numpy() > 0
         left: Bools = new[ROWS].to_numpy() != 0
         # A group is forgotten only if nothing of it remains, so that an emptied group starts from exact zeros.
-        for a in self.accumulators:  # as many rows may have been inserted as retracted, and yet not the same
+        # Even if the number of rows is the same: as many may have been inserted as retracted, and yet others.
+        for a in self.accumulators:
             left |= a.remains(new[a.name])
         old_results, new_results = self._results(old, count), self._results(new, count)
         columns = [to_store(kept) for kept in new.values()]
@@ -153,9 +155,9 @@ class AggregateOperator:
             return {a.name: a.per_group(numbered, len(grouped)) for a in plain}
         first = pa.array(grouped.first)
         return {
-            a.name: a.per_group(numbered, len(grouped))
-            if a.exact or not a.sent
-            else checked_cast(flat(rows, a.name).take(first), a.type)
+            a.name: checked_cast(flat(rows, a.name).take(first), a.type)
+            if a.is_column
+            else a.per_group(numbered, len(grouped))
             for a in plain
         }
 

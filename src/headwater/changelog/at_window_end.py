@@ -15,7 +15,7 @@ from headwater.changelog.identity import take_table
 from headwater.changelog.kinds import HASH, KIND, KIND_TYPE
 from headwater.changelog.operator import OWN_WATERMARK, LateRows, Operator, State, Time
 from headwater.changelog.timers import TimeIndex
-from headwater.changelog.window_assigners import TICK, from_local
+from headwater.changelog.window_assigners import TICK, from_local, watermarks_of
 from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["AtWindowEnd", "WindowInput"]
@@ -87,11 +87,13 @@ class AtWindowEnd:
         """Store the rows that are on time; answer with the others."""
         window, index = self.windows[place], self._waiting[place]
         ends = flat(rows, window.end).cast(pa.int64()).to_numpy() - TICK
+        # The end of a window is a time of the local clock then, and a watermark is an instant.
         due: Ints = from_local(ends, self.zone) if self.zone and len(ends) else ends
-        on_time: Bools = due > _passed(rows, window, time)
+        on_time: Bools = due > watermarks_of(rows, OWN_WATERMARK if window.own else "", time)
         kept = take_table(rows, np.flatnonzero(on_time))
         if kept.num_rows:
             hashes = flat(kept, HASH).to_numpy()
+            # No two batches have the same processing time, so no number is used twice: equal rows stay two rows.
             numbers = (time.processing // 1000 << 20) + np.arange(len(hashes), dtype=np.int64)
             values = [flat(kept, name) for name in index.values.names]
             index.write(state[index.name], due[on_time], hashes >> 32, [pa.array(hashes), pa.array(numbers)], values)
@@ -101,17 +103,6 @@ class AtWindowEnd:
 def _hidden(window: WindowInput) -> list[pa.Field]:
     kind = [pa.field(KIND, KIND_TYPE)] if window.changelog else []
     return [*kind, *([pa.field(OWN_WATERMARK, pa.timestamp("us"))] if window.own else [])]
-
-
-def _passed(rows: pa.Table, window: WindowInput, time: Time) -> Ints:
-    """For each row the watermark that it is compared with."""
-    lowest = np.iinfo(np.int64).min
-    before = lowest if time.watermark_before is None else time.watermark_before
-    passed: Ints = np.full(rows.num_rows, before, dtype=np.int64)
-    if not window.own:
-        return passed
-    own: Ints = flat(rows, OWN_WATERMARK).cast(pa.int64()).fill_null(lowest).to_numpy()
-    return np.asarray(np.maximum(passed, own))
 
 
 def _as_input(rows: pa.Table, schema: pa.Schema) -> pa.Table:

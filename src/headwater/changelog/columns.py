@@ -39,6 +39,7 @@ def group_key(column: pa.Array) -> pa.Array:
     the same for equal values only."""
     if not pa.types.is_nested(column.type):
         return column
+    # `repr` and not a hash: unequal values must never fall into one group.
     return pa.array([repr(value) for value in column.to_pylist()], pa.large_string())
 
 

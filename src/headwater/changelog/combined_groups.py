@@ -19,6 +19,7 @@ from headwater.changelog.identity import row_ids, take_table
 from headwater.changelog.multiset import GROUP, Multiset
 from headwater.changelog.ordered_values import ARRIVAL, OrderedMultiset
 from headwater.changelog.reduce import checked_cast, reduce_numbered
+from headwater.changelog.user_aggregate import UserAccumulator
 
 __all__ = ["Numbered", "combined_results"]
 
@@ -30,11 +31,14 @@ def combined_results(
     aggregate: AggregateOperator, groups: Numbered, values: Mapping[str, Numbered], count: int, time: str
 ) -> list[pa.Array]:
     """The results of `count` groups from the stored rows of the groups and multisets they are made of. Values that are
-    kept in order are in that of the column `time`, then of arrival."""
+    kept in order are in that of the column `time`, then of arrival. DISTINCT values of a function of the user's are not
+    among its accumulators: two groups may have the same ones."""
     rows, numbers = groups
     kept: dict[str, Kept] = {}
     for a in (Accumulator(ROWS, pa.int64(), "sum"), *aggregate.accumulators):
-        if a.function in {"first", "last"}:
+        if isinstance(a, UserAccumulator):
+            kept[a.name] = a.merged(flat(rows, a.name), numbers, flat(rows, time).to_numpy(), count)
+        elif a.function in {"first", "last"}:
             ordered = rows.select([a.name, time]).rename_columns([a.name, ARRIVAL])
             kept[a.name] = a.per_group(ordered.append_column(GROUP, pa.array(numbers)), count)
         elif not a.multiset:
@@ -63,6 +67,7 @@ def _combined(accumulator: Accumulator, stored: pa.Array, numbers: Ints, count: 
     sums = accumulator.load(stored)
     limbs: Ints = np.zeros((sums.limbs.shape[0], count), dtype=np.int64)
     for k in range(len(limbs)):
+        # Not `limbs[k][numbers] += …`: numpy would add only one of several rows of a group.
         np.add.at(limbs[k], numbers, sums.limbs[k])
     beside: dict[int, Any] = {}
     for place, one in sums.beside.items():
@@ -77,6 +82,7 @@ def _present(multiset: Multiset, rows: pa.Table, numbers: Ints) -> pa.Table:
     _, first, of_row = np.unique(ids, return_index=True, return_inverse=True)
     counts: Ints = np.zeros(len(first), dtype=np.int64)
     np.add.at(counts, of_row, flat(rows, COUNT).to_numpy())
+    # One instant may have a value that another one retracts: only the sum of both says whether it is there.
     at = first[counts > 0]
     values = take_table(rows.select([multiset.value.name]), at)
     values = values.append_column(GROUP, pa.array(numbers[at]))

@@ -31,6 +31,7 @@ def consolidate(rows: pa.Table, key: Sequence[str]) -> pa.Table:
     """Per key: the row that was added, if any; else its delete. At most one row of a key is ever alive."""
     kinds = flat(rows, KIND).to_numpy()
     added = (kinds == INSERT) | (kinds == UPDATE_AFTER)
+    # Rows of a batch have no order after a shuffle: what was added wins over retractions, wherever they stand.
     ranked = rows.append_column(_RANK, pa.array(added.astype(np.int8)))
     left = last_rows(ranked, key, [_RANK])
     alive = flat(left, _RANK).to_numpy() == 1

@@ -49,6 +49,7 @@ def net_rows(rows: pa.Table, columns: pa.Schema) -> Net:
     hashes, weights = flat(rows, HASH).to_numpy(), weights_of(rows)
     rows = rows.select(columns.names).cast(widen(columns))
     grouped = group_rows(hashes, [flat(rows, name) for name in columns.names])
+    # Usually no row is there twice; then its weight is the answer already.
     net = weights[grouped.first]
     if len(grouped) < len(weights):
         net = np.zeros(len(grouped), dtype=np.int64)
@@ -109,6 +110,7 @@ class CountedRows:
     def write(self, table: StateTable, delta: Delta, values: Sequence[pa.Array] = ()) -> None:
         """Store the new counts, and `values` beside them."""
         keys = [flat(delta.rows, name) for name in self.columns.names]
+        # Removed at 0 exactly: below it, the row has yet to come, and its retraction must be remembered until then.
         table.write(delta.hashes, keys, [pa.array(delta.counts), *values], delta.counts == 0)
 
     def scan(self, table: StateTable, low: Ints, high: Ints) -> pa.Table:

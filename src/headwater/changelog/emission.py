@@ -28,6 +28,8 @@ class Weighted:
     weights: Ints
 
     def where(self, wanted: Bools) -> Weighted:
+        if wanted.all():
+            return self
         return Weighted(take_table(self.rows, np.flatnonzero(wanted)), self.weights[wanted])
 
 

@@ -137,9 +137,11 @@ class _Beside(NamedTuple):
             return float("nan")
         if self.plus > 0 or self.minus > 0:
             return float("inf") if self.plus > 0 else float("-inf")
+        # Both as multiples of the least double, so that they can be added as whole numbers.
         total = self.finite + (window << (_TINY + LOWEST))
         try:
-            return total / (1 << _TINY)  # Python rounds the quotient of whole numbers once, to the nearest
+            # Python rounds the quotient of two whole numbers once, to the nearest double.
+            return total / (1 << _TINY)
         except OverflowError:
             return float("inf") if total > 0 else float("-inf")
 
@@ -212,6 +214,7 @@ class ExactSums:
 
     def plus_beside(self, group: int, more: _Beside) -> ExactSums:
         """With what does not fit into the window of one of the sums."""
+        # Removed if nothing is left, or a sum that is back to 0 would be stored as something.
         beside = {**self.beside, group: self.beside.get(group, _Beside()).plus_other(more)}
         return ExactSums(self.limbs, _something(beside))
 
@@ -299,7 +302,8 @@ def _nearest(limbs: Ints) -> Floats:
     used = np.flatnonzero(size.any(axis=1))
     if not len(used):
         return np.zeros(size.shape[1])
-    lowest = int(used[0]) - 2  # the two below it are 0, and make every value one of three limbs or more
+    # The two limbs below it are 0, and make every value one of three limbs or more.
+    lowest = int(used[0]) - 2
     size = np.concatenate([np.zeros((2, size.shape[1]), dtype=np.int64), size[used[0] : used[-1] + 1]])
     top: Ints = np.full(size.shape[1], 2, dtype=np.int64)
     for k in range(3, size.shape[0]):

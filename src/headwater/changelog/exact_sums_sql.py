@@ -7,7 +7,7 @@
 A value beyond the window cannot be summed in SQL. It becomes a key of the aggregation, which is NULL for all others, so
 that such rows stay by themselves, with the number of times as their weight. Spark then shuffles by all keys of the
 aggregation; NULL does not change a hash, but these rows would leave the state partition of their group. One more key,
-the *salt*, takes them back: murmur3 is reversible in its last word, so there is an integer for which the hash of all
+the *salt*, moves them back: murmur3 is reversible in its last word, so there is an integer for which the hash of all
 keys equals that of the groups alone.
 
 Names and expressions are quoted already. Projections, not one expression: every step uses the one before it twice.
@@ -47,17 +47,20 @@ def partial_columns(names: Sequence[str]) -> list[str]:
     return [column for name in names for column in (weight_name(name), *limb_names(name))]
 
 
-def partial_sums(sums: Sequence[DoubleSum], groups: Sequence[str], kept: Sequence[str]) -> list[list[str]]:
+def partial_sums(
+    sums: Sequence[DoubleSum], groups: Sequence[str], kept: Sequence[str], apart: Sequence[str] = ()
+) -> list[list[str]]:
     """Projections, each a list for `selectExpr`, that keep the `groups` and the columns `kept` and add the partial sums
-    of every row, with their salt."""
+    of every row, with their salt. Of the columns kept, those in `apart` are grouped by, too."""
     names = [s.name for s in sums]
     columns = [*kept, *names, *partial_columns(names)]
-    return [*_projections(_limb_steps(sums), [*groups, *kept]), [*groups, *columns], *salted(names, groups, columns)]
+    steps = _projections(_limb_steps(sums), [*groups, *kept])
+    return [*steps, [*groups, *columns], *salted([*apart, *names], groups, columns)]
 
 
 def salted(names: Sequence[str], groups: Sequence[str], kept: Sequence[str]) -> list[list[str]]:
-    """Projections that keep the `groups` and the columns `kept`, among them partial sums of these names, and add the
-    salt."""
+    """Projections that keep the `groups` and the columns `kept` and add the salt, for all columns of these names that
+    are grouped by besides the groups."""
     columns = [*groups, *kept]
     return [*_projections(_salt_steps(names, groups), columns), [*columns, SALT]]
 
@@ -83,6 +86,7 @@ def _limb_steps(sums: Sequence[DoubleSum]) -> list[dict[str, str]]:
         unit = 2.0 ** (LOWEST + LIMB_BITS * k)
         remainders, limbs = ([f"{s.name}_rest" for s in sums], [limb_names(s.name)[k] for s in sums])
         pairs = list(zip(remainders, limbs, strict=True))
+        # Exact in DOUBLE: a unit is a power of two, so a product only moves the exponent, and the rest loses no bit.
         steps.append({limb: f"CAST({rest} * {1 / unit!r}D AS BIGINT)" for rest, limb in pairs})
         steps.append({rest: f"{rest} - CAST({limb} AS DOUBLE) * {unit!r}D" for rest, limb in pairs})
     weighted = [s for s in sums if s.weight != "1L"]
@@ -106,14 +110,17 @@ def _salt_steps(names: Sequence[str], groups: Sequence[str]) -> list[dict[str, s
     of_keys = f"hash({', '.join([*groups, *names])})"
     x = _TARGET
     words = [
+        # The finalizer, from its last step to its first; 4 is the length of a word, which it mixes in.
         f"{x} ^ shiftright({x}, 16)",
         _times(x, pow(0xC2B2AE35, -1, 1 << 32)),
         f"{x} ^ shiftright({x}, 13) ^ shiftright({x}, 26)",
         _times(x, pow(0x85EBCA6B, -1, 1 << 32)),
         f"{x} ^ shiftright({x}, 16) ^ 4L",
+        # The hash so far, before the word was mixed in: h = rotl(h ^ k, 13) * 5 + 0xE6546B64.
         f"({x} + {(1 << 32) - 0xE6546B64}L) & {_MASK}L",
         _times(x, pow(5, -1, 1 << 32)),
         f"((shiftright({x}, 13) | shiftleft({x}, 19)) & {_MASK}L) ^ {_SEED}",
+        # The word itself: k = rotl(word * 0xCC9E2D51, 15) * 0x1B873593.
         _times(x, pow(0x1B873593, -1, 1 << 32)),
         f"(shiftright({x}, 15) | shiftleft({x}, 17)) & {_MASK}L",
         _times(x, pow(0xCC9E2D51, -1, 1 << 32)),

@@ -66,6 +66,7 @@ class Places:
 
     def _place(self, orders: Ints, side: Literal["left", "right"]) -> Ints:
         """Where these orders would stand in their own partitions."""
+        # By ranks: partition and order then fit into one integer, which a single search can find.
         both = np.concatenate([self.orders, orders])
         _, ranks = np.unique(both, return_inverse=True)
         size = int(ranks.max(initial=0)) + 1
@@ -108,11 +109,13 @@ def _sums(accumulator: Accumulator, values: pa.Array, first: Ints, last: Ints) -
     if pa.types.is_decimal(kind):
         with localcontext() as context:
             context.prec = 76
+            # The running sum goes over all partitions, so it may have more digits than the sum of any frame.
             running = _running(np.array([v or 0 for v in values.to_pylist()], dtype=object))
             totals = (running[last] - running[first]).tolist()
             return checked_cast(pa.array(totals, pa.decimal256(76, kind.scale)), kind)
     numbers = values.cast(pa.int64()).fill_null(0).to_numpy()
     largest = max(abs(int(numbers.max(initial=0))), abs(int(numbers.min(initial=0))))
+    # It may overflow although no frame does; Python's integers, far slower, do not.
     if largest * len(numbers) <= _LARGEST:
         running = _running(numbers)
         return pa.array(running[last] - running[first])
@@ -134,7 +137,8 @@ def _exact_sums(accumulator: Accumulator, values: pa.Array, first: Ints, last: I
     running: Ints = np.zeros((each.limbs.shape[0], count + 1), dtype=np.int64)
     np.cumsum(each.limbs, axis=1, out=running[:, 1:])
     found = ExactSums(running[:, last] - running[:, first])
-    if each.beside:  # rare: values that are not finite, very large or very small
+    # Rare: values that are not finite, very large or very small have no running sum.
+    if each.beside:
         for row in range(count):
             for place in range(int(first[row]), int(last[row])):
                 if place in each.beside:
@@ -150,6 +154,7 @@ def _extremes(values: pa.Array, first: Ints, last: Ints, function: str) -> pa.Ar
     ranks[order] = np.arange(len(values))
     ranks[values.is_null().to_numpy(zero_copy_only=False)] = len(values)
     lengths = last - first
+    # Level k has for every place the best of the 2**k rows from there on.
     levels = [ranks]
     while (1 << len(levels)) <= int(lengths.max(initial=1)):
         half, below = 1 << (len(levels) - 1), levels[-1]
@@ -165,6 +170,7 @@ def _extremes(values: pa.Array, first: Ints, last: Ints, function: str) -> pa.Ar
         ends = last[rows] - (1 << level)
         best[rows] = np.minimum(ranks_of_level[first[rows]], ranks_of_level[ends])
     none = best == len(values)
+    # One place more, for frames without values: their rank is one behind the last.
     at = np.append(order, 0)[np.where(none, len(values), best)]
     return values.take(pa.array(at, mask=none))
 

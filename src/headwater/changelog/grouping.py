@@ -31,6 +31,7 @@ def group_rows(hashes: Ints, keys: Sequence[pa.Array]) -> Groups:
     groups = _group_by_hash(hashes)
     if len(groups) == len(hashes):
         return groups
+    # Comparing every row with the first of its group is enough: equality is transitive.
     others = np.flatnonzero(groups.first[groups.of_row] != np.arange(len(hashes)))
     here, there = pa.array(others), pa.array(groups.first[groups.of_row[others]])
     same = equal_rows([key.take(here) for key in keys], [key.take(there) for key in keys], len(others))

@@ -39,9 +39,11 @@ def _codes(column: pa.Array) -> tuple[Ints, int]:
     if pa.types.is_floating(kind):
         column = _bits(column)
     elif pa.types.is_struct(kind):
+        # Without its validity, a NULL row would equal one whose fields are all NULL.
         ids = row_ids([*column.flatten(), column.is_valid()], len(column))
         return ids, int(ids.max(initial=0)) + 1
     elif pa.types.is_nested(kind):
+        # Arrow has no dictionaries of lists and maps.
         column = pa.array([None if v is None else repr(v) for v in column.to_pylist()], pa.large_string())
     encoded = column.dictionary_encode(null_encoding="encode")
     return encoded.indices.to_numpy().astype(np.int64), max(1, len(encoded.dictionary))

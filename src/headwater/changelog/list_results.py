@@ -57,6 +57,7 @@ def _joined(lists: pa.Array, separator: str) -> pa.Array:
 
 def _bracketed(strings: pa.Array, brackets: str) -> pa.Array:
     first, last, nothing = (pa.scalar(text, pa.large_string()) for text in (*brackets, ""))
+    # The last argument is the separator.
     return pc.binary_join_element_wise(first, pc.fill_null(strings, ""), last, nothing)
 
 

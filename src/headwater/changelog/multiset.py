@@ -40,7 +40,8 @@ def prefix(hashes: Ints) -> Ints:
 @dataclass(frozen=True)
 class Multiset:
     """`value` is an input column, `weight` and `hash_` the input columns with its weight and its hash. Rows
-    that hold a 'list' have lists of values and of their hashes."""
+    that hold a 'list' have lists of values and of their hashes. Transitions have the column `arrival`, if there is one,
+    of the first row with their value."""
 
     name: str
     groups: pa.Schema
@@ -48,6 +49,7 @@ class Multiset:
     weight: str
     hash_: str
     holds: Held = "value"
+    arrival: str = ""
 
     @property
     def spec(self) -> TableSpec:
@@ -69,7 +71,8 @@ class Multiset:
         """Count the rows in, which belong to these groups of the batch; answer with GROUP, the value and `weight` (+1
         appeared, -1 disappeared)."""
         names = [*self.groups.names, self.value.name]
-        used = rows.select([self.hash_, *names, self.weight]).append_column(GROUP, pa.array(groups))
+        more = [self.arrival] if self.arrival else []
+        used = rows.select([self.hash_, *names, self.weight, *more]).append_column(GROUP, pa.array(groups))
         weights = flat(used, self.weight).to_numpy()
         if not weights.all():
             used, weights = used.filter(pa.array(weights != 0)).combine_chunks(), weights[weights != 0]
@@ -83,7 +86,7 @@ class Multiset:
         table.write(hashes, keys, [pa.array(after)], after == 0)
         # Counts below 0 are kept (a retraction that came first), but such a value is not there.
         moved = np.sign(after).clip(0) - np.sign(before).clip(0)
-        transitions = net.select([GROUP, self.value.name]).append_column(self.weight, pa.array(moved))
+        transitions = net.select([GROUP, self.value.name, *more]).append_column(self.weight, pa.array(moved))
         return transitions.filter(pa.array(moved != 0)).combine_chunks()
 
     def _net(self, rows: pa.Table, weights: Ints) -> tuple[pa.Table, Ints]:
@@ -91,9 +94,14 @@ class Multiset:
         keys = [flat(rows, name) for name in (*self.groups.names, self.value.name)]
         values = group_rows(flat(rows, self.hash_).to_numpy(), keys)
         net = np.zeros(len(values), dtype=np.int64)
+        # `add.at`: with plain indexing numpy would add only one of several rows with the same value.
         np.add.at(net, values.of_row, weights)
         left = net != 0
-        return rows.take(pa.array(values.first[left])), net[left]
+        first = values.first
+        if self.arrival:
+            order = np.lexsort([flat(rows, self.arrival).to_numpy(), values.of_row])
+            first = order[np.searchsorted(values.of_row[order], np.arange(len(values)))]
+        return rows.take(pa.array(first[left])), net[left]
 
     def extremes(self, table: StateTable, groups: Sequence[pa.Array], hashes: Ints, function: str) -> pa.Array:
         """MIN or MAX of each group, from all its values; NULL for a group without any. `hashes` are in order."""

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from headwater.changelog.arrival import in_order_of_arrival
 from headwater.changelog.columns import Bools, Ints, concat, constant, equal_rows, flat, widen
 from headwater.changelog.grouping import group_rows
 from headwater.changelog.identity import take_table
 from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, KIND_TYPE, UPDATE_AFTER, UPDATE_BEFORE
-from headwater.changelog.normalize import OFFSET, ORDER, PARTITION, POSITION, NormalizeOperator
+from headwater.changelog.normalize import NormalizeOperator
 from headwater.changelog.operator import OWN_WATERMARK, State, Time
 from headwater.state.table import TableSpec
 
@@ -84,16 +85,8 @@ class NormalizeEach:
         return list(self.normalize.values.names)
 
     def _in_order(self, rows: pa.Table) -> tuple[pa.Table, Ints]:
-        """By key; of one key, the partition whose last change is the newest comes last, as in `newest_rows`."""
         of_key = group_rows(flat(rows, HASH).to_numpy(), [flat(rows, n) for n in self._keys]).of_row
-        within = [_ints(rows, name) for name in (POSITION, OFFSET) if name in rows.column_names]
-        partition, times = _ints(rows, PARTITION), _ints(rows, ORDER)
-        order = np.lexsort([*within, partition, of_key])
-        ends: Bools = np.ones(len(order), dtype=np.bool_)
-        ends[:-1] = (np.diff(of_key[order]) != 0) | (np.diff(partition[order]) != 0)
-        run = np.cumsum(np.append(False, ends[:-1]))
-        newest = times[order][ends][run] if len(order) else times
-        order = order[np.lexsort([np.arange(len(order)), partition[order], newest, of_key[order]])]
+        order = in_order_of_arrival(rows, of_key)
         return take_table(rows, order), of_key[order]
 
     def _old(self, rows: pa.Table, first: Bools, found: pa.Table) -> pa.Table:
@@ -109,7 +102,3 @@ class NormalizeEach:
         columns += [flat(values, name).take(index) for name in self._values]
         columns += [constant(kind, len(index), KIND_TYPE), flat(rows, OWN_WATERMARK).take(index)]
         return pa.table(columns, schema=widen(self.output))
-
-
-def _ints(rows: pa.Table, name: str) -> Ints:
-    return np.asarray(flat(rows, name).cast(pa.int64()).fill_null(0).to_numpy())

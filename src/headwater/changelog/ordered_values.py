@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from headwater.changelog.columns import Bools, Ints, flat
 from headwater.changelog.grouping import Groups, group_rows
-from headwater.changelog.identity import take_table
+from headwater.changelog.identity import row_ids, take_table
 from headwater.changelog.kinds import HASH
 from headwater.changelog.multiset import COUNT, Multiset, prefix
 from headwater.changelog.pairing import owners
@@ -165,6 +165,11 @@ class OrderedMultiset(Multiset):
             value, orders = value[oldest], orders[oldest]
         more = [numbers[value] for numbers in before]
         at = picked_order(of_row[value], [*more, orders])
+        if collected.distinct and more:
+            # A value is stored once for each instant of a session that has it.
+            kept = flat(rows, self.value.name).take(pa.array(value[at]))
+            ids = row_ids([pa.array(of_row[value][at]), kept], len(at))
+            at = at[np.sort(np.unique(ids, return_index=True)[1])]
         values = flat(rows, self.value.name).take(pa.array(value[at]))
         return picked(values, of_row[value][at], orders[at], count, collected.function)
 

@@ -67,6 +67,7 @@ def _order_peers(rows: pa.Table, order: Ints, peers: Bools, last: Sequence[Ints]
 
 def _sorted(keys: Sequence[Ints]) -> tuple[Ints, Bools]:
     """The order by these keys, the first one first, and where one differs from the row before."""
+    # numpy takes the most significant key last.
     order: Ints = np.lexsort(list(reversed(keys))) if len(keys) > 1 else np.argsort(keys[0], kind="stable")
     return order, ~_same([key[order] for key in keys])
 
@@ -92,6 +93,7 @@ def sort_keys(column: pa.Array, sort: SortKey) -> list[Ints]:
     """The column as integers in the order of `sort`."""
     words = _words(column)
     if sort.descending:
+        # The complement reverses the order; a negation would overflow for the smallest number.
         words = [~word for word in words]
     if not column.null_count:
         return words
@@ -130,6 +132,8 @@ def _integers(column: pa.Array) -> Ints:
 def sortable_floats(column: pa.Array) -> pa.Array:
     """Integers in the order of these numbers: 0.0 equals -0.0, NaN equals NaN and is the greatest."""
     values = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
+    # Adding 0.0 makes 0.0 of -0.0, and one NaN stands for all. IEEE numbers are ordered as integers, except that
+    # negative ones are ordered by magnitude: all their bits but the sign are flipped.
     bits = (np.where(np.isnan(values), np.nan, values) + 0.0).view(np.int64)
     codes = bits ^ ((bits >> 63) & _MAGNITUDE)
     return (
@@ -144,6 +148,7 @@ def _decimal_words(column: pa.Array) -> list[Ints]:
     width = column.type.bit_width // 64
     words = np.frombuffer(column.buffers()[1], dtype=np.int64)
     words = words[column.offset * width : (column.offset + len(column)) * width].reshape(-1, width)
+    # Flipping the highest bit turns the order of numbers without sign into that of numbers with one.
     lowest = np.int64(np.iinfo(np.int64).min)
     return [words[:, -1], *(words[:, n] ^ lowest for n in range(width - 2, -1, -1))]
 

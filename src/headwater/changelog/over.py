@@ -29,6 +29,7 @@ from headwater.state.table import TableSpec
 __all__ = ["ROWS", "FrameCall", "OverOperator", "OverTableOperator", "argument_values"]
 
 ROWS = "__rows"
+# Half of what int64 holds: the distance of a frame can be added to it.
 _BEYOND = 1 << 62
 _SUMS = {"COUNT", "SUM", "AVG"}
 WHOLE = Frame("range")
@@ -162,6 +163,8 @@ class OverTableOperator(OverOperator, Emitting):
         net = net_rows(inputs[0], self.columns)
         delta = self._rows.delta(state["rows"], net)
         changed = distinct(net.hashes[delta.change != 0] >> 32)
+        # Whole partitions, because any frame may contain a row that changes. Results that are the same before and after
+        # cancel out.
         before = self._rows.scan_keys(state["rows"], changed)  # 1
         self._rows.write(state["rows"], delta)  # 2
         after = self._rows.scan_keys(state["rows"], changed)
@@ -169,6 +172,7 @@ class OverTableOperator(OverOperator, Emitting):
 
     def _computed(self, stored: pa.Table, sign: int) -> Weighted:
         counts = flat(stored, COUNT).to_numpy()
+        # Equal rows are stored once, with their number; a frame counts each of them.
         rows = take_table(stored, np.repeat(np.arange(stored.num_rows), counts))
         prefixes = flat(rows, HASH).to_numpy() >> 32
         rows = rows.select(self.columns.names)

@@ -15,7 +15,6 @@ from headwater.changelog.accumulate import Accumulator, Kept, to_store
 from headwater.changelog.columns import Bools, Ints, concat, constant, flat, widen
 from headwater.changelog.counted_rows import COUNT, CountedRows, net_rows, remove_rows
 from headwater.changelog.frames import Places, framed
-from headwater.changelog.grouping import group_rows
 from headwater.changelog.identity import take_table
 from headwater.changelog.kinds import HASH, INSERT, KIND, KIND_TYPE
 from headwater.changelog.operator import LateRows, State, Time
@@ -140,7 +139,7 @@ class OverTimeOperator(OverOperator):
         if len(later):
             net = net_rows(take_table(rows, later), self.columns)
             self._waiting.write(state["waiting"], self._waiting.delta(state["waiting"], net))
-            _index(state["due"], self._due, flat(rows, HASH).to_numpy()[later] >> 32, times[later])
+            self._due.note(state["due"], flat(rows, HASH).to_numpy()[later] >> 32, times[later])
         # Rows of this batch and rows that have waited are computed together, in one order: it must not matter which
         # batch a row came with.
         now = [take_table(rows, np.flatnonzero(due & ~late)), self._waited(state, time).cast(schema)]
@@ -221,6 +220,8 @@ class OverTimeOperator(OverOperator):
             rows = concat([rows, take_table(stored, at).select(rows.column_names)])
             ids, old = np.concatenate([ids, of_stored[at]]), np.concatenate([old, np.ones(len(at), dtype=np.bool_)])
         by = (SortKey(self.time), SortKey(SEQUENCE))
+        # Of equal rows the old ones come first: their results are out, and must not be computed again with the new rows
+        # in front.
         order = order_rows(rows.select([*self.columns.names, SEQUENCE]), ids, by, [(~old).astype(np.int64)]).order
         return take_table(rows, order), ids[order], old[order]
 
@@ -264,7 +265,7 @@ class OverTimeOperator(OverOperator):
         fresh = np.flatnonzero(kept & ~old)
         if self._most_time and len(fresh):
             prefixes = flat(rows, HASH).to_numpy()[fresh] >> 32
-            _index(state["expiry"], self._expiry, prefixes, times[fresh] + self._most_time)
+            self._expiry.note(state["expiry"], prefixes, times[fresh] + self._most_time)
 
     def _expire(self, state: State, time: Time) -> None:
         """Remove rows that are too old, but for the last ones of a partition if frames count rows."""
@@ -290,9 +291,3 @@ class OverTimeOperator(OverOperator):
 def _taken_kept(kept: Kept, at: Ints) -> Kept:
     """Accumulators of partitions, for each of their rows."""
     return kept.take(at) if hasattr(kept, "limbs") else kept.take(pa.array(at))
-
-
-def _index(table: StateTable, index: TimeIndex, prefixes: Ints, due: Ints) -> None:
-    """One entry for each key and time."""
-    first = group_rows(due ^ (prefixes << 32), [pa.array(prefixes), pa.array(due)]).first
-    index.write(table, due[first], prefixes[first], [pa.array(prefixes[first])])

@@ -79,6 +79,7 @@ class PreAggregation:
         keys = [group_key(key) for key in keys] or [pa.repeat(pa.scalar(0), rows.num_rows)]
         names = [f"{_ALL}{place}" for place in range(len(keys))]
         table = pa.table([*keys, flat(rows, partial.column)], names=[*names, "value"])
+        # Without threads groups come in the order of their first rows, as those do that the lists are put beside.
         lists = table.group_by(names, use_threads=False).aggregate([("value", "list")])
         return partial.name, flat(lists, "value_list")
 

@@ -140,7 +140,8 @@ class RankOperator(Emitting):
             if not len(again):
                 all_rows = np.bincount(heads.groups, minlength=len(groups))
                 return rows.divided(wanted, heads, np.minimum(least, all_rows), top)
-            top[again] += 1  # many rows with equal sort keys may all have the last number
+            # Many rows with equal sort keys may all have the last number, so one more level may not be enough.
+            top[again] += 1
         return None
 
     def _least(self, heads: Heads, wanted: Ints, groups: int) -> Ints:

@@ -30,6 +30,7 @@ def reduce_groups(rows: pa.Table, keys: Sequence[str], wanted: Sequence[tuple[st
     prepared = {name: _prepare(flat(rows, name), function) for name, function in wanted}
     asked: list[tuple[str, str]] = list(wanted)
     columns = {**stand_ins, **{name: column for name, (column, _) in prepared.items()}}
+    # Arrow cannot group by nested columns: a stand-in is grouped by, and the first row of a group has the original.
     nested = [key for key, column in originals.items() if column is not stand_ins[key]]
     if nested:
         columns[_ROW] = pa.array(np.arange(rows.num_rows))
@@ -54,6 +55,7 @@ def better(stored: pa.Array, more: pa.Array, function: str) -> pa.Array:
     compare = pc.less if function == "min" else pc.greater
     wins = pc.fill_null(compare(more, stored), False)
     if pa.types.is_floating(stored.type):
+        # A comparison with NaN is never true: that it is the greatest must be added.
         low, high = (more, stored) if function == "min" else (stored, more)
         wins = pc.or_(wins, pc.fill_null(pc.and_(pc.is_nan(high), pc.invert(pc.is_nan(low))), False))
     return pc.if_else(pc.or_(pc.is_null(stored), wins), more, stored)
@@ -62,6 +64,7 @@ def better(stored: pa.Array, more: pa.Array, function: str) -> pa.Array:
 def add_sums(stored: pa.Array, more: pa.Array) -> pa.Array:
     """Element by element, two sums of the same type."""
     kind = stored.type
+    # Two sums of 38 digits have up to 39; the cast back says whether the total still fits.
     wide = pa.decimal256(40, kind.scale) if pa.types.is_decimal(kind) else kind
     left, right = pc.coalesce(stored, more).cast(wide), more.cast(wide)
     both = pc.and_(pc.is_valid(stored), pc.is_valid(more))
@@ -85,6 +88,7 @@ def _prepare(column: pa.Array, function: str) -> Prepared:
     kind = column.type
     if function == "sum":
         if pa.types.is_decimal(kind):
+            # Arrow wraps around where a sum does not fit; in twice the width every sum does.
             return column.cast(pa.decimal256(76, kind.scale)), lambda total: checked_cast(total, kind)
         if pa.types.is_integer(kind) and _may_overflow(column):
             return column.cast(pa.decimal128(38, 0)), lambda total: checked_cast(total, kind)

@@ -42,6 +42,7 @@ class AggregateResult:
         if self.function in SPREADS:
             squares = [accumulators[name] for name in self.squares]
             return self._narrow(spread_of(self.function, accumulators[self.value], squares, count, self.type))
+        # 0 may be the sum of values, or of none, which is NULL in SQL: only their number tells.
         some = pc.greater(count, 0)
         if self.function == "SUM":
             return self._narrow(pc.if_else(some, value, pa.scalar(None, value.type)))

@@ -88,7 +88,8 @@ class SessionAggregate:
     def _by_instant(self) -> AggregateOperator:
         groups = pa.schema([*self._keys, (TIME, pa.int64())])
         multisets = tuple(replace(m, groups=groups) for m in self.aggregate.multisets)
-        return replace(self.aggregate, groups=groups, multisets=multisets, before=False)
+        # Nobody sees the results of an instant, and functions of the user's need not have any.
+        return replace(self.aggregate, groups=groups, multisets=multisets, results=(), before=False)
 
     def step(self, state: State, inputs: tuple[pa.Table, ...], time: Time) -> pa.Table:
         return self.step_with_late(state, inputs, time)[0]
@@ -226,7 +227,8 @@ class SessionAggregate:
         values = {m.name: self._of_sessions(state[m.name], due, starts, lasts) for m in self.aggregate.multisets}
         alive = flat(groups[0], ROWS).to_numpy() > 0
         shown = (take_table(groups[0], np.flatnonzero(alive)), groups[1][alive])
-        results = combined_results(self._by_instant, shown, values, count, TIME)
+        combined = replace(self._by_instant, results=self.aggregate.results)
+        results = combined_results(combined, shown, values, count, TIME)
         self._closing.remove(state["closing"], due)
         self._write_sessions(state, due.append_column(LAST, pa.array(lasts)), gone=True)
         for name, (rows, _) in {"groups": groups, **values}.items():

@@ -303,7 +303,8 @@ class LeveledRows:
         groups.sizes[group, : top + 1] = np.diff(ends, prepend=0)
         reached = int(division.level[stop - 1]) if stop > start else 0
         new = (groups.bounds.num_rows + start + ends[:reached] - 1).tolist()
-        if top < highest:  # levels that are empty now end where the last of them ended
+        # Levels that are empty now end where the last of them ended.
+        if top < highest:
             new += [places[group][top]] * (top - reached + 1) + places[group][top + 1 :]
         places[group] = new
 

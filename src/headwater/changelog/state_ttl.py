@@ -58,6 +58,7 @@ def sides_apart(join: JoinOperator, ttls: tuple[int, int]) -> tuple[Retention, .
     is kept for as long as that row: else the row would be retracted as one that has none, and never was."""
     found = []
     for place, (side, other) in enumerate((("left", "right"), ("right", "left"))):
+        # Rows of a preserved side are emitted alone if they have no match here.
         deciding = other in join.preserved
         ttl = ttls[place] if not deciding else max(ttls) if all(ttls) else 0
         tables = tuple(spec.name for spec in join.tables if spec.name in (side, f"{side}_keys"))
@@ -119,6 +120,7 @@ class Expiring:
         prefixes = np.sort(flat(entries, _KEY).to_numpy())
         noted = state[part.used.name].lookup(prefixes << 32, [pa.array(prefixes)]).values
         used = flat(noted, _USED).fill_null(0).to_numpy()
+        # An entry is not moved when its key is used again; only when it is due does it turn out whether the key is.
         over = used + part.ttl <= now
         self._expect(state, part, prefixes[~over], used[~over] + part.ttl)
         gone = distinct(prefixes[over])

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from headwater.changelog.columns import Bools, Ints
 from headwater.changelog.counted_rows import remove_rows
+from headwater.changelog.grouping import group_rows
 from headwater.changelog.identity import take_table
 from headwater.changelog.kinds import HASH
 from headwater.state.table import StateTable, TableSpec
@@ -60,12 +61,18 @@ class TimeIndex:
         none = np.zeros(len(due), dtype=np.bool_)
         table.write(hashes, [*keys, pa.array(due)], list(values), none if gone is None else gone)
 
+    def note(self, table: StateTable, prefixes: Ints, due: Ints) -> None:
+        """Put one entry for each prefix and time, where the prefix is all the key there is."""
+        first = group_rows(due ^ (prefixes << 32), [pa.array(prefixes), pa.array(due)]).first
+        self.write(table, due[first], prefixes[first], [pa.array(prefixes[first])])
+
     def due(self, table: StateTable, time: int | None) -> pa.Table:
         """All entries that are due at this time or before: HASH, the keys, DUE, the values."""
         names = [HASH, *self.keys.names, DUE, *self.values.names]
         if time is None or not table.runs:
             return self.spec.run_schema.empty_table().select(names)
         low = np.array([_LOWEST], dtype=np.int64) << 32
+        # The whole second is read; what is due later in it is left out below, by its exact time.
         high = (slots(np.array([time], dtype=np.int64)) << 32) | 0xFFFFFFFF
         found = pa.Table.from_batches(table.scan_range(low, high), self.spec.run_schema).select(names)
         return take_table(found, np.flatnonzero(found.column(DUE).to_numpy() <= time))

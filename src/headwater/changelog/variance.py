@@ -51,11 +51,15 @@ def _spread(
         return None
     if total is None or None in squares:
         return math.nan
+    # As fractions: the difference below cancels nearly all digits of two large numbers, and floats would have none
+    # left.
     of_squares = sum((part for part in squares if part is not None), Fraction(0))
     root = function.startswith("STDDEV")
-    if pa.types.is_integer(kind):  # as Flink does: each division drops what is behind the point
+    # As Flink does: each division drops what is behind the point.
+    if pa.types.is_integer(kind):
         variance = max(0, math.floor((of_squares - math.floor(total * total / n)) / divisor))
         return Decimal(math.isqrt(variance) if root else variance)
+    # Below 0 only while rows are missing that were retracted before they came.
     exact = max(Fraction(0), (of_squares - total * total / n) / divisor)
     if pa.types.is_decimal(kind):
         with localcontext() as context:

@@ -42,7 +42,8 @@ class WindowAggregateOperator:
     and `end` are the names of the window's bounds in the output.
 
     `assigner` finds the windows of the column `time`; without one, rows have the columns `start` and `end`. In a time
-    `zone` times are instants and windows are those of the local clock. `own_watermark` is a column with the watermark
+    `zone` times are instants and windows are those of the local clock; `local`: the column `time` is what that clock
+    shows, too. `own_watermark` is a column with the watermark
     of the partition that a row came from, before the row: what was late there is late, however batches are cut.
     """
 
@@ -52,6 +53,7 @@ class WindowAggregateOperator:
     start: str = "window_start"
     end: str = "window_end"
     zone: str = ""
+    local: bool = False
     early: bool = False
     lateness: int = 0
     own_watermark: str = ""
@@ -59,7 +61,7 @@ class WindowAggregateOperator:
     @property
     def inputs(self) -> tuple[pa.Schema, ...]:
         (columns,) = self.aggregate.inputs
-        time = pa.field(self.time, pa.timestamp("us", "UTC" if self.zone else None))
+        time = pa.field(self.time, pa.timestamp("us", "UTC" if self.zone and not self.local else None))
         windows = [time] if self.assigner else [pa.field(n, pa.timestamp("us")) for n in (self.start, self.end)]
         own = [pa.field(self.own_watermark, pa.timestamp("us"))] if self.own_watermark else []
         return (pa.schema([*columns, *windows, *own]),)
@@ -144,7 +146,8 @@ class WindowAggregateOperator:
         times = flat(batch, self.time).cast(pa.int64())
         rows = np.flatnonzero(times.is_valid().to_numpy(zero_copy_only=False))
         numbers = _ints(times, rows)
-        assigned = self.assigner.assign(to_local(numbers, self.zone) if self.zone else numbers)
+        shown = to_local(numbers, self.zone) if self.zone and not self.local else numbers
+        assigned = self.assigner.assign(shown)
         return rows[assigned.rows], assigned.starts, assigned.ends
 
     def _closes(self, ends: Ints) -> Ints:

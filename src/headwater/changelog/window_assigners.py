@@ -69,6 +69,7 @@ class Hop:
         last = _floor(times, self.slide, self.offset)
         starts = (last[:, None] - np.arange(count, dtype=np.int64)[::-1] * self.slide).ravel()
         rows = np.repeat(np.arange(len(times), dtype=np.int64), count)
+        # Where the size is no multiple of the slide, the earliest window may end before the row.
         inside = starts + self.size > times[rows]
         return Assigned(rows[inside], starts[inside], starts[inside] + self.size)
 
@@ -108,6 +109,7 @@ class Intervals:
         of the new one it is part of."""
         order = np.lexsort([self.starts, self.keys])
         keys, starts, lasts = self.keys[order], self.starts[order], self.lasts[order]
+        # Not simply the last of the session before: a long one may contain shorter ones that start later.
         latest = _running_maximum(keys, lasts)
         fresh = np.ones(len(order), dtype=np.bool_)
         fresh[1:] = (keys[1:] != keys[:-1]) | (starts[1:] > latest[:-1] + gap)
@@ -136,6 +138,7 @@ def from_local(times: Ints, zone: str) -> Ints:
     """The instants at which a clock in the zone shows these times: the later one of two, and where it skips a time,
     the instant at which it does."""
     local = pa.array(times, pa.timestamp("us"))
+    # The later instant of two: a window that the clock shows twice must not close after its first hour.
     instants = pc.assume_timezone(local, zone, ambiguous="latest", nonexistent="latest")
     return np.asarray(instants.cast(pa.int64()).to_numpy())
 
@@ -151,6 +154,7 @@ def watermarks_of(batch: pa.Table, own: str, time: Time) -> Ints:
     """For each row the watermark by which it is late or not: that of the batch before, or if it is later the one in
     the column `own`, of the partition that the row came from."""
     lowest = np.iinfo(np.int64).min
+    # Not the watermark after the batch: which rows moved it depends on how batches are cut.
     before = lowest if time.watermark_before is None else time.watermark_before
     passed: Ints = np.full(batch.num_rows, before, dtype=np.int64)
     if own:

@@ -18,6 +18,7 @@ from headwater.connectors.runtime import Sink
 from headwater.connectors.workers import map_in_arrow
 from headwater.execution.compaction import Compactor
 from headwater.execution.inputs import Inputs
+from headwater.execution.late_rows import late_origins
 from headwater.execution.lowering import Lowering
 from headwater.execution.prepared import Metrics, PreparedPlan, chunks, collect, count, spark_jobs
 from headwater.execution.route import Route
@@ -79,7 +80,7 @@ class BatchExecutor:
         bad = self._inputs.divert_bad_records(intent.splits, self._bad_counts(ready, metrics))  # 3
         # A task of an earlier attempt may report now; what it wrote belongs to no commit.
         reports = self.reported = {key: report for key, report in self._reports.value.items() if key[0] == attempt}
-        self._inputs.divert_late_rows(_late_origins(reports))
+        self._inputs.divert_late_rows(late_origins(reports))
         if written is None:
             written = _summed(reports, attempt, "written")
         late = sum(metrics.get(name, 0) for name in ready.late_metrics) + _summed(reports, attempt, "late")
@@ -178,13 +179,6 @@ class BatchExecutor:
 
 def _summed(reports: Reports, attempt: str, wanted: str) -> int:
     return sum(rows for (of, kind, *_), rows in reports.items() if of == attempt and kind == wanted)
-
-
-def _late_origins(reports: Reports) -> list[str]:
-    """Of messages with rows that came too late, each once: several operators may have dropped it."""
-    return sorted(
-        {origin for (_, kind, *_), origins in reports.items() if kind == "late origins" for origin in origins}
-    )
 
 
 def _described(route: Route, lowering: Lowering, plan: PreparedPlan | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from headwater.changelog.conditions import Condition
 from headwater.connectors.positions import rows_between
 from headwater.connectors.runtime import LocalAggregation, Position, RowOrder, RuntimeContext, ScanPlan, Source, Split
 from headwater.execution.values import ValuesSource
@@ -45,7 +46,14 @@ class Inputs:
         self._plans: dict[int, ScanPlan] = {}
 
     def place_of(self, scan: Scan | Values) -> int:
-        return self._place[id(scan)]
+        """A scan that was put together from others reads the source of its table."""
+        if id(scan) in self._place or isinstance(scan, Values):
+            return self._place[id(scan)]
+        return next(
+            place
+            for place, (first, *_) in enumerate(self._scans)
+            if isinstance(first, Scan) and first.table == scan.table
+        )
 
     def start(self) -> list[Position]:
         return [source.start() for source in self.sources]
@@ -63,10 +71,12 @@ class Inputs:
         asked = zip(self.sources, wanted.start, wanted.end, strict=True)
         return [source.splits(start, end) for source, start, end in asked]
 
-    def scan(self, scan: Scan | Values, local: LocalAggregation | None = None) -> ScanPlan | None:
+    def scan(
+        self, scan: Scan | Values, local: LocalAggregation | None = None, where: Condition | None = None
+    ) -> ScanPlan | None:
         order: RowOrder = "partition" if isinstance(scan, Scan) and scan.placed else "any"
         fields = dict(scan.fields) if isinstance(scan, Scan) else {}
-        return self.sources[self.place_of(scan)].scan(scan.names, local, order, fields)
+        return self.sources[self.place_of(scan)].scan(scan.names, local, order, fields, where)
 
     def name_of(self, place: int) -> str:
         scan = self._scans[place][0]

@@ -166,6 +166,7 @@ class Job:
         asking, working, reported, now = self.asking_since, self.batch_since, self.reported, time.monotonic()
         if reported.status != "running":
             return reported
+        # A request that is not answered blocks the loop, which then cannot report anything itself.
         if asking is not None and now - asking > _ANSWER_SECONDS:
             return replace(reported, status="retrying", note="Waiting for the brokers of the input to answer.")
         unanswered = self.unanswered

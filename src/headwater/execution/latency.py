@@ -31,6 +31,7 @@ class Latency:
 
     def committed(self, now: float, start: int) -> float:
         """A batch that began to read at `start` is done: the age of its oldest row, in seconds."""
+        # The last look that had not seen past `start` is kept: rows behind it came after it.
         while len(self._looks) > 1 and self._looks[1][1] <= start:
             self._looks.popleft()
         return now - self._looks[0][0] if self._looks else 0.0

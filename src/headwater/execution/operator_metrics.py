@@ -31,6 +31,8 @@ def operators_after(
 ) -> dict[str, OperatorProgress]:
     """`reports` have (rows in, rows out, seconds) under (attempt, 'operator', operator, state partition)."""
     found: dict[str, OperatorProgress] = {}
+    # From the state of the commit and not from reports: an operator without rows in this batch reports nothing, and
+    # still has state.
     for operator, partitions in state.items():
         runs = [run for tables in partitions.values() for files in tables.values() for run in files]
         found[operator] = replace(

@@ -35,7 +35,8 @@ def snapshot(table: Table, spark: SparkSession) -> DataFrame:
     try:
         begin = source.start()
         splits = source.splits(*source.available(begin, source.bound(begin), 1 << 62))
-        source.learn(splits)  # whoever computes the frame cannot do it in between
+        # Now, because whoever computes the frame later cannot ask a registry in between.
+        source.learn(splits)
         frame = _read(session, source, splits, read.names)
     finally:
         source.close()

@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import IntegerType, StructType
 
+from headwater.changelog.conditions import Condition
 from headwater.connectors.runtime import (
     LocalAggregation,
     Position,
@@ -49,6 +50,7 @@ class ValuesSource(UnchangingSource):
         local: LocalAggregation | None = None,
         order: RowOrder = "any",
         fields: Mapping[str, Sequence[str]] | None = None,
+        where: Condition | None = None,
     ) -> ScanPlan | None:
         if local is not None:
             return None
@@ -61,6 +63,7 @@ class ValuesSource(UnchangingSource):
     def _rows(self, splits: DataFrame) -> DataFrame:
         kinds = [c.type.spark() for c in self._node.columns]
         rows = (", ".join(f"CAST({e.sql} AS {k})" for e, k in zip(row, kinds, strict=True)) for row in self._node.rows)
+        # All rows are a constant of the plan, and a split says which of them: the worker need not know any expression.
         listed = ", ".join(f"struct({row})" for row in rows)
         names = ", ".join(map(quote_name, self._node.names))
         return splits.selectExpr(f"inline(slice(array({listed}), first + 1, count)) AS ({names})")

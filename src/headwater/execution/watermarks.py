@@ -84,7 +84,8 @@ class Watermarks:
         held = None if not awake or None in awake else min(n for n in awake if n is not None)
         after: list[Watermark] = []
         for (now, idle), was, source in zip(found, before, self._sources, strict=False):
-            raised = _later(now, held) if idle else now  # a source from which nothing comes goes along with the others
+            # A source from which nothing comes goes along with the others.
+            raised = _later(now, held) if idle else now
             after.append(_later(raised, was) if source is not None else None)
         if self._period is not None:
             after.append(_later(self._processing(commit), before[-1]))

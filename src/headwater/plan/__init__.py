@@ -9,6 +9,7 @@ share       equal subplans are one node
 push        filters move towards the sources
 prune       every node carries only the columns somebody above needs
 changelog   Normalize inserted where before-images are needed, the sink's key proved
+panes       rows of windows that overlap are added up by the pieces of time that windows share
 determinism no non-deterministic expression decides which row is retracted
 planner     the passes in order
 explain     the plan as text

@@ -26,7 +26,7 @@ def check_inserts_only(plan: Write) -> None:
     for scan in _scans(plan):
         if scan.mode is Mode.RETRACT:
             raise ValidationError(
-                f"Table '{scan.table.name}' gives changes, and batch mode reads only tables of inserts.",
+                f"Table '{scan.table.name}' is a changelog, and batch mode reads only tables with inserts.",
                 hint="Set 'execution.runtime-mode' to 'streaming': a job over bounded tables ends there as well.",
             )
 

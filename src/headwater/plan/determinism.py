@@ -47,8 +47,10 @@ def _computed(node: n.Node, names: frozenset[str]) -> list[Expr]:
     """How these columns are computed from changes, between the last stateful operator and here."""
     # Inserts are never computed a second time; and an operator with state retracts what it has stored, not what it
     # computes again.
-    if node.mode is Mode.APPEND or node.stateful:
+    if node.mode is Mode.APPEND:
         return []
+    if node.stateful:
+        return node.recomputed(names)
     if isinstance(node, n.Project):
         mine = [e for name, e in zip(node.names, node.expressions, strict=True) if name in names]
         return [*mine, *_computed(node.input, frozenset(ref for e in mine for ref in e.refs))]

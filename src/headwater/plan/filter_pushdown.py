@@ -9,14 +9,12 @@ from dataclasses import replace
 
 from headwater.plan import nodes as n
 from headwater.sql.functions.spark_sql import combine
-from headwater.sql.spark_text import quote_name
+from headwater.sql.spark_text import renamed
 from headwater.sql.typed import Expr, Predicate
 from headwater.sql.types import BOOLEAN
 
 __all__ = ["push_filters"]
 
-_TOKENS = re.compile(r"'(?:[^'\\]|\\.)*'|\.?`(?:[^`]|``)+`")
-"""String literals, and names with the dot before them: those are fields of rows."""
 _WORDS = re.compile(r"'(?:[^']|'')*'|\.?[^\W\d]\w*")
 
 
@@ -92,7 +90,7 @@ def _renamed(expression: Expr, names: Mapping[str, str]) -> Expr:
     predicate = expression.as_predicate
     return replace(
         expression,
-        sql=_renamed_sql(expression.sql, names),
+        sql=renamed(expression.sql, names),
         text=_WORDS.sub(lambda found: names.get(found[0], found[0]), expression.text),
         refs=frozenset(names.get(ref, ref) for ref in expression.refs),
         column=names.get(expression.column, expression.column) if expression.column is not None else None,
@@ -103,13 +101,7 @@ def _renamed(expression: Expr, names: Mapping[str, str]) -> Expr:
     )
 
 
-def _renamed_sql(sql: str, names: Mapping[str, str]) -> str:
-    quoted = {quote_name(old): quote_name(new) for old, new in names.items()}
-    # By tokens of SQL: a name inside of a string literal must stay as it is.
-    return _TOKENS.sub(lambda found: quoted.get(found[0], found[0]), sql)
-
-
 def _renamed_predicate(predicate: Predicate, names: Mapping[str, str]) -> Predicate:
     operands = tuple(_renamed_predicate(operand, names) for operand in predicate.operands)
     column = names.get(predicate.column, predicate.column)
-    return replace(predicate, sql=_renamed_sql(predicate.sql, names), column=column, operands=operands)
+    return replace(predicate, sql=renamed(predicate.sql, names), column=column, operands=operands)

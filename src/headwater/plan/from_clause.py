@@ -75,7 +75,8 @@ class FromClause:
         known = [tree for tree in left if resolves(tree, self.scope)]
         for tree in where:
             if resolves(tree, self.scope):
-                bind(tree, self.scope, self._locate)  # a name may be ambiguous now that all tables are there
+                # Bound only now: a name may have become ambiguous by a table that stands further to the right.
+                bind(tree, self.scope, self._locate)
         self._conditions += [bind(tree, self.scope, self._locate) for tree in known]
         return self._joined(), _without(left, known)
 

@@ -65,6 +65,7 @@ def build_grouped(select: exp.Select, relation: Relation, builder: Builder, name
     bare = [without_alias(item) for item in items]
     conditions = [having.this] if having is not None else []
     arguments = Subqueries(builder, named, relation)
+    # Before the groups are found: what a query inside of an aggregate becomes is a column of the rows below them.
     bare, conditions = ([_with_arguments(tree, arguments) for tree in trees] for trees in (bare, conditions))
     relation = arguments.relation
     groups = group.expressions if group is not None else []
@@ -144,6 +145,7 @@ class _Grouping:
             source, compiled = self.groups[key]
             name = self._fresh()
             self.expanded[name] = source
+            # In the rows of other sets this group is NULL, whatever its own column says.
             self.groups[key] = name, replace(compiled, type=compiled.type.as_nullable())
         self.set_number = self._fresh()
 
@@ -204,6 +206,7 @@ class _Grouping:
             return n.Aggregate((*groups.values(), *called), below, tuple(groups), calls)
         kind = "TIMESTAMP_LTZ" if window.local else "TIMESTAMP"
         time = n.Column(window.time or "__window_time", SqlType(kind, precision=3, nullable=False))
+        # The window's time follows from its bounds: as a group of its own it would only widen the key.
         groups.pop(window.time, None)
         check_session(below, [name for name in groups if name not in {window.start, window.end}])
         columns = (*groups.values(), *called, time)
@@ -276,5 +279,6 @@ class _Grouping:
 
 def _column(name: str, at: exp.Expr) -> exp.Expr:
     column = exp.column(exp.to_identifier(name, quoted=True))
+    # Errors further up then still point to where the call stands in the query.
     column.meta.update(at.meta)
     return column

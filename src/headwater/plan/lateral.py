@@ -60,6 +60,7 @@ class _Lateral:
         if not isinstance(query, exp.Select) or query.args.get("from_") is None or query.args.get("with_") is not None:
             raise self._refused("The query of LATERAL is a SELECT with FROM, without WITH, UNION and the like.", query)
         inner, outside = self._builder.source(query, self._named, set())
+        # Aggregates without GROUP BY give one row even of no rows: that takes a left join.
         single = needs_grouping(query) and query.args.get("group") is None and bool(outside)
         if single:
             self._check_single(query)
@@ -105,13 +106,15 @@ class _Lateral:
         select.set("where", exp.Where(this=exp.and_(*(tree.copy() for tree in kept))) if kept else None)
         items = [exp.alias_(tree.copy(), name, quoted=True) for name, tree in self._compared.items()]
         select.set("expressions", [*select.expressions, *items])
+        # The join compares these columns, so they have to be among the groups.
         if needs_grouping(query) and self._compared:
             groups = query.args["group"].expressions if query.args.get("group") is not None else []
             if has_grouping_sets(groups):
                 raise self._refused("A LATERAL query cannot have GROUPING SETS.", groups[0])
             select.set("group", exp.Group(expressions=[tree.copy() for tree in (*groups, *self._compared.values())]))
         if select.args.get("limit") is None and select.args.get("offset") is None:
-            select.set("order", None)  # an order alone says nothing about rows that are joined
+            # An order without a limit says nothing about rows that are joined.
+            select.set("order", None)
             node = self._builder.query(select, self._named)
         else:
             node = build_limited(self._builder, select, self._named, tuple(self._compared))

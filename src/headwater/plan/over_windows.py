@@ -36,6 +36,7 @@ class Overs(OverClauses):
         """The trees with every such call replaced by its column."""
         for tree in trees:
             for window in _windows(tree):
+                # Written twice, in SELECT and in an expression say, it is computed once.
                 if repr(window) not in self._calls:
                     self._calls[repr(window)] = self._call(window)
         if not self._calls:
@@ -104,9 +105,11 @@ class Overs(OverClauses):
 
     def _frame(self, window: exp.Window, spec: exp.Expr | None, order: tuple[n.SortColumn, ...]) -> n.OverFrame:
         if spec is None:
+            # As standard SQL: without an order all rows of the partition are peers.
             return n.OverFrame() if order else n.OverFrame(following=None)
         kind: Literal["rows", "range"] = "rows" if str(spec.args["kind"]).upper() == "ROWS" else "range"
         ends = [self._end(window, spec.args[f"{end}"], spec.args.get(f"{end}_side"), kind, order) for end in _ENDS]
+        # `_end` counts towards what follows; a frame has its two ends as distances.
         preceding, following = ends[0], ends[1]
         return n.OverFrame(kind, None if preceding is None else -preceding, following)
 

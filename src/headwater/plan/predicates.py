@@ -48,7 +48,8 @@ def _factored(tree: exp.Or) -> Iterator[exp.Expr]:
         return
     yield from (branches[0][text] for text in common)
     rest = [[part for text, part in branch.items() if text not in common] for branch in branches]
-    if all(rest):  # a branch with nothing else holds whenever the common part does
+    # A branch with nothing else holds whenever the common part does.
+    if all(rest):
         yield reduce(exp.or_, [reduce(exp.and_, parts) for parts in rest])
 
 

@@ -79,7 +79,8 @@ def _planned(statement: Query, builder: Builder, sink: Connector) -> PlannedQuer
     # Over an endless input the order is never final: an operator keeps the first rows up to date. Over a bounded one it
     # is cheaper to sort once, at the end.
     if not planned.bounded and (wanted or planned.updating):
-        limited = builder.query(written, {})  # an operator keeps the first rows; the driver only puts them in order
+        # An operator keeps the first rows; the driver only puts them in order.
+        limited = builder.query(written, {})
         return _with_traits(limited, sink, order=_visible_order(order, limited, statement))
     pairs = zip(wanted, order.expressions if order is not None else (), strict=True)
     ordering = tuple(_ordering(key, ordered, node, statement) for key, ordered in pairs)

@@ -62,6 +62,7 @@ def asked_of(tree: exp.Expr, part: str, asked: Asked) -> Asked:
 
 def known_or_null(equal: exp.Expr, possible: exp.Expr) -> exp.Expr:
     """TRUE if `equal`, else NULL if `possible`, else FALSE."""
+    # NULL AND x is NULL if x is TRUE, and FALSE if x is FALSE.
     unknown = exp.And(this=exp.Cast(this=exp.Null(), to=data_type_node(BOOLEAN)), expression=possible)
     return exp.Paren(this=exp.Or(this=equal, expression=unknown))
 
@@ -78,6 +79,7 @@ def rows_asked_for(query: exp.Expr, *, any_row: bool) -> exp.Expr:
     if not isinstance(query, exp.Select) or query.args.get("offset") is not None:
         return query
     limit = query.args.get("limit")
+    # EXISTS asks for any row, which a limit other than 0 does not change; which values IN finds, it does.
     if limit is not None and (not any_row or str(limit.expression) == "0"):
         return query
     copy = query.copy()

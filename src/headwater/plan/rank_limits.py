@@ -122,6 +122,7 @@ def _limited(node: n.Node, limits: _Limits) -> n.Node | None:
         case n.Rank() if node.number == limits.column:
             lasts = [last for last in (node.last, limits.last) if last is not None]
             first, last = max(node.first, limits.first), min(lasts, default=None)
+            # No number is within such limits: left to the filter, which drops all rows.
             return None if last is not None and last < first else replace(node, first=first, last=last)
         case n.Project():
             column = next((e.column for c, e in node.items if c.name == limits.column), None)

@@ -119,12 +119,14 @@ def _with_sort_columns(
     names: list[str | int] = []
     visible = _visible(builder, query, named)
     for tree in trees:
+        # ORDER BY 2: the number of a column of the result.
         if isinstance(tree, exp.Literal) and not tree.is_string:
             names.append(int(tree.name) - 1)
         elif isinstance(tree, exp.Column) and not tree.table and (visible is None or tree.name in visible):
             names.append(tree.name)
         elif (same := _same_item(query, tree)) is not None:
             names.append(same)
+        # A further column would change which rows are equal, or has no SELECT that it could be added to.
         elif visible is None or query.args.get("distinct") is not None:
             raise SqlError("ORDER BY must name a column of the result here.", position=builder.locate(tree))
         else:

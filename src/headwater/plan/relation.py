@@ -40,11 +40,13 @@ class Relation:
         node, left = with_rank_limits(self.node, condition, lambda tree: compile_expression(tree, self.scope, locate))
         if left is None:
             return replace(self, node=node)
+        # A part of the condition has become a limit of a rank; what is left may be one, too.
         if node is not self.node:
             return replace(self, node=node).where(left, locate)
         if not self.renamed or not isinstance(self.node, n.Project):
             predicate = compile_predicate(condition, self.scope, locate)
             return Relation(n.Filter(self.node.columns, self.node, predicate), self.scope)
+        # Below the new names, where the filter stands nearer to its scan and can be pushed into it.
         before = {c.name: str(e.column) for c, e in self.node.items}
         scope = Scope(tuple(replace(c, column=before[c.column]) for c in self.scope.columns))
         below = self.node.input

@@ -97,7 +97,7 @@ def _target_columns(table: Table, statement: Insert) -> list[n.Column]:
 def _incompatible(table: Table, column: n.Column, source: SqlType, text: str) -> ValidationError:
     return ValidationError(
         f"Incompatible types for sink column '{column.name}' of table '{table.name}'.",
-        detail=f"The query gives {source}, the table has {column.type}.",
+        detail=f"The query returns {source}, the table has {column.type}.",
         hint=f"Write CAST({text} AS {column.type.as_nullable()}) in the query, or change the table.",
     )
 

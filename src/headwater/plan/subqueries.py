@@ -223,10 +223,10 @@ class Subqueries:
                 return self._correlated(query, inner.scope, outside, taken)
         node = self._builder.query(query, self._named)
         if len(node.columns) != 1:
-            raise self._error(subquery, f"A query that gives a value has one column: this one has {len(node.columns)}.")
+            raise self._error(subquery, f"A scalar subquery has one column: this one has {len(node.columns)}.")
         # Proved by keys, never checked while the job runs: a second row would come after results have been written.
         if () not in node.keys:
-            raise self._error(subquery, "A query that gives a value must be known to have at most one row.", _ONE_ROW)
+            raise self._error(subquery, "A scalar subquery must be known to return at most one row.", _ONE_ROW)
         column = n.Column(self._builder.join_settings.fresh(), node.columns[0].type)
         if isinstance(node, n.Project):
             node = n.Project((column,), node.input, node.expressions)
@@ -257,7 +257,7 @@ class Subqueries:
         node = self._builder.query(select, self._named)
         # Proved by keys, as above: two rows for one value would multiply rows of the query around it.
         if not any(set(key) <= set(names[1:]) for key in node.keys):
-            raise self._error(query, "A query that gives a value must be known to have at most one row.", _ONE_ROW)
+            raise self._error(query, "A scalar subquery must be known to return at most one row.", _ONE_ROW)
         relation = relation_of(node, "", taken)
         columns = relation.scope.columns[1:]
         conditions: list[exp.Expr] = [

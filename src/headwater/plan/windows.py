@@ -212,7 +212,7 @@ def _time_column(tree: exp.Expr, name: str, node: n.Node, scope: Scope, locate: 
             f"{compiled.type.as_nullable()}.",
             position=locate(tree),
             hint="A time attribute is the column of a table's WATERMARK, or a computed column AS PROCTIME(), as it is: "
-            "a CAST, or another computation, makes a plain value of it.",
+            "a CAST, or another computation, turns it into a plain value.",
         )
     return compiled.column
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
-__all__ = ["bare", "field_of", "once", "quote_name", "string_literal", "string_map"]
+__all__ = ["bare", "field_of", "once", "quote_name", "renamed", "string_literal", "string_map"]
+
+_TOKENS = re.compile(r"'(?:[^'\\]|\\.)*'|\.?`(?:[^`]|``)+`")
+"""String literals, and names with the dot before them: those are fields of rows."""
 
 _ONCE = "IF(spark_partition_id() < 0, NULL, "
 # NUL is not `\\0`: followed by two digits, that would be an octal escape.
@@ -28,6 +32,13 @@ def string_literal(value: str) -> str:
 
 def string_map(entries: Mapping[str, str]) -> str:
     return f"map({', '.join(f'{string_literal(k)}, {string_literal(v)}' for k, v in entries.items())})"
+
+
+def renamed(sql: str, names: Mapping[str, str]) -> str:
+    """The same over columns with other names."""
+    quoted = {quote_name(old): quote_name(new) for old, new in names.items()}
+    # By tokens of SQL: a name inside of a string literal must stay as it is.
+    return _TOKENS.sub(lambda found: quoted.get(found[0], found[0]), sql)
 
 
 def once(expression: str) -> str:

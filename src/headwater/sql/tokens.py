@@ -76,7 +76,8 @@ def tokenize(sql: str) -> list[Token]:
         group = found.lastgroup or ""
         if group == "blank":
             continue
-        if group == "HINT_END" and not in_hint:  # a product and a quotient without an operand between them
+        # Outside of a hint it is a product and a quotient without an operand between them.
+        if group == "HINT_END" and not in_hint:
             tokens += [_token(TokenKind.SYMBOL, sign, found.start() + at) for at, sign in enumerate("*/")]
             continue
         if group == "pair":

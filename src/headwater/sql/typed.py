@@ -4,11 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from headwater.sql.types import SqlType
 
-__all__ = ["OWN_WATERMARK", "SPARK_SETTINGS", "AggregateCall", "CalledFunction", "Expr", "Predicate"]
+__all__ = [
+    "ACCUMULATOR_FORM",
+    "OWN_WATERMARK",
+    "SPARK_SETTINGS",
+    "AggregateCall",
+    "CalledFunction",
+    "Cases",
+    "Expr",
+    "KeptAs",
+    "Predicate",
+    "UserAggregate",
+]
+
+ACCUMULATOR_FORM = 1
+"""The version of the form in which accumulators of the user's functions are stored."""
+KeptAs = Literal["accumulator", "values"]
+"""What a group keeps for an aggregate function of the user's: its accumulator, or all values, over which it is
+evaluated."""
 
 # What the text of an Expr relies on; the session that evaluates it must have these.
 SPARK_SETTINGS: Mapping[str, str] = {
@@ -49,6 +66,15 @@ class Predicate:
     operands: tuple[Predicate, ...] = ()
 
 
+@dataclass(frozen=True)
+class Cases:
+    """CASE as data: the result of the first of these conditions that is TRUE. `sql` is the text that it stands for."""
+
+    sql: str
+    whens: tuple[tuple[Predicate, Expr], ...]
+    otherwise: Expr | None
+
+
 OWN_WATERMARK = "__watermark"
 """A column of rows that have an event time: the watermark of the partition that a row came from, before the row."""
 
@@ -68,6 +94,7 @@ class Expr:
     keeps          set where different values of that input column always give different values: CAST(id AS STRING)
     functions      those of the user's that it calls
     predicate      set where it is such a condition; it counts only as long as `sql` stays (`as_predicate`)
+    cases          set where it is a CASE of such conditions, as long as `sql` stays (`as_cases`)
     paths          set where of some of `refs` only fields are read: (column, field) for those, (column,) for the others
     """
 
@@ -82,6 +109,7 @@ class Expr:
     keeps: str | None = None
     conjuncts: tuple[Expr, ...] = ()
     predicate: Predicate | None = None
+    cases: Cases | None = None
     paths: frozenset[tuple[str, ...]] | None = None
 
     @property
@@ -98,11 +126,31 @@ class Expr:
     def as_predicate(self) -> Predicate | None:
         return self.predicate if self.predicate is not None and self.predicate.sql == self.sql else None
 
+    @property
+    def as_cases(self) -> Cases | None:
+        return self.cases if self.cases is not None and self.cases.sql == self.sql else None
+
+
+@dataclass(frozen=True)
+class UserAggregate:
+    """An aggregate function of the user's: the `call` as an expression, which Spark never evaluates, and what the
+    function can do (`accumulate` into something that can be stored, `retract`, `merge`). The planner decides what is
+    `kept`."""
+
+    call: Expr
+    can: frozenset[str]
+    kept: KeptAs = "values"
+
+    def keeps(self, needed: frozenset[str]) -> KeptAs:
+        """What a group must keep if these methods are called."""
+        return "accumulator" if needed <= self.can else "values"
+
 
 @dataclass(frozen=True)
 class AggregateCall:
     """One aggregate of a GROUP BY. `argument` is None for COUNT(*); `type` is Flink's result type. `separator` is that
-    of LISTAGG. With `nulls`, a NULL is a value like any other (ARRAY_AGG)."""
+    of LISTAGG. With `nulls`, a NULL is a value like any other (ARRAY_AGG). A function of the user's has a ROW of its
+    arguments as `argument`."""
 
     function: str  # as `sql.expressions.aggregates` names it
     argument: Expr | None
@@ -112,6 +160,7 @@ class AggregateCall:
     text: str
     separator: str = ""
     nulls: bool = False
+    user: UserAggregate | None = None
 
     @property
     def keeps_order(self) -> bool:
@@ -121,7 +170,12 @@ class AggregateCall:
     @property
     def is_list(self) -> bool:
         """Whether the result is made of all values."""
-        return self.function in _LISTS
+        return self.function in _LISTS or (self.user is not None and self.user.kept == "values")
+
+    @property
+    def accumulates(self) -> bool:
+        """Whether a group keeps the accumulator of a function of the user's."""
+        return self.user is not None and self.user.kept == "accumulator"
 
     def keeps_values(self, *, retracting: bool) -> bool:
         """Whether its values are remembered one by one."""

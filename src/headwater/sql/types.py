@@ -97,6 +97,14 @@ class SqlType:
     def is_nested(self) -> bool:
         return self.name in {"ARRAY", "MAP", "MULTISET", "ROW"}
 
+    @property
+    def item(self) -> SqlType:
+        """What an ARRAY or a MAP holds: elements, or values. Of a MULTISET it is how often each element is there."""
+        if self.name == "MULTISET":
+            return SqlType("INT")
+        assert self.element is not None, self
+        return self.element
+
     def __str__(self) -> str:
         """As a user would write it in a CREATE TABLE."""
         return _written(self) + ("" if self.nullable else " NOT NULL")

@@ -69,12 +69,15 @@ def test_all_functions_under_updates_and_deletes(dtype: pa.DataType, domain: lis
     assert sum(t.rows for t in fed.state.values()) == 0, "empty groups leave nothing behind"
 
 
+@pytest.mark.parametrize(
+    ("seed", "histories"), [(3, 12), pytest.param(4, 30, marks=pytest.mark.long)], ids=["few", "many"]
+)
 @pytest.mark.parametrize(("dtype", "domain"), DOMAINS, ids=IDS)
-def test_rows_that_go_before_they_come(dtype: pa.DataType, domain: list[Any]) -> None:
-    random = Random(3)
+def test_rows_that_go_before_they_come(dtype: pa.DataType, domain: list[Any], seed: int, histories: int) -> None:
+    random = Random(seed)
     if pa.types.is_integer(dtype):  # the average of what is there for the moment must fit
         domain = [-3, 0, 1, 5]
-    for _ in range(30):
+    for _ in range(histories):
         fed = Fed(dtype)
         stay = [(random.choice("ab"), random.choice([None, *domain])) for _ in range(random.randrange(4))]
         pass_by = [(random.choice("ab"), random.choice([None, *domain])) for _ in range(random.randrange(1, 5))]

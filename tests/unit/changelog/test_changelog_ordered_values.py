@@ -208,6 +208,19 @@ def test_values_that_are_not_finite_make_nan() -> None:
     assert all(math.isnan(v) for v in reader.values()["g",])
 
 
+def test_a_session_has_a_distinct_value_once() -> None:
+    """At whatever times it comes."""
+    inner = ordered()
+    operator = SessionAggregate(inner, 5 * SECOND, "t")
+    batch = [("y", 3), ("x", 1), ("x", 2), ("y", 4), ("x", 20), (None, 3)]
+    rows = fed(inner, [(1, ("a", value)) for value, _ in batch], 3, Random(0))
+    times = [batch[place][1] * SECOND for place in rows.column(ARRIVAL).to_pylist()]
+    rows = rows.append_column("t", pa.array(times, pa.timestamp("us"))).select(operator.inputs[0].names)
+    found = operator.step(empty_state(operator), (rows,), Time(None, FINAL)).to_pylist()
+    assert sorted(row["different"] for row in found) == [["x"], ["x", "y"]]
+    assert sorted(row["listed"] for row in found) == ["x", "x;x;y;y"]
+
+
 @pytest.mark.parametrize("kind", ["tumble", "session"])
 def test_windows_and_sessions_keep_the_order(kind: str) -> None:
     """Within a window as rows come; in a session by time first, because sessions merge."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headwater.connectors import workers
-from headwater.execution.spark import _unix_sockets
+from headwater.execution.spark_settings import _unix_sockets, spark_settings
 
 END = """
 import io, sys
@@ -42,6 +42,15 @@ def test_sockets_are_in_a_directory_for_their_owner_alone(master: str | None) ->
 @pytest.mark.parametrize("master", ["spark://host:7077", "yarn", "k8s://https://host:443"])
 def test_other_machines_do_not_have_the_directory(master: str) -> None:
     assert _unix_sockets(master) == {}
+
+
+@pytest.mark.parametrize(("master", "conf"), [("spark://host:7077", {}), (None, {"spark.master": "yarn"})])
+def test_other_machines_may_not_have_our_daemon(master: str | None, conf: dict[str, str]) -> None:
+    daemon = "spark.python.daemon.module"
+
+    assert daemon not in spark_settings(master, conf)
+    assert spark_settings("local[2]", {})[daemon] == "headwater.execution.worker_daemon"
+    assert spark_settings("local[2]", {daemon: "pyspark.daemon"})[daemon] == "pyspark.daemon"
 
 
 def ended(prepared: bool, received: bytes) -> tuple[int, str]:

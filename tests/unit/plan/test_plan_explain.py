@@ -132,7 +132,7 @@ def test_what_is_not_supported_is_shown_at_its_place(sql: str, fact: str, column
     [
         ("INSERT INTO plain SELECT who FROM log_", "different number of columns"),
         ("INSERT INTO plain SELECT n, who FROM log_", "Incompatible types for sink column 'who' of table 'plain'."),
-        ("INSERT INTO plain SELECT who, d FROM log_", "The query gives DECIMAL(10, 2), the table has BIGINT."),
+        ("INSERT INTO plain SELECT who, d FROM log_", "The query returns DECIMAL(10, 2), the table has BIGINT."),
         ("INSERT INTO plain SELECT who, tags FROM log_", "Hint: Write CAST(tags AS BIGINT) in the query, or change the table."),
     ],
 )  # fmt: skip

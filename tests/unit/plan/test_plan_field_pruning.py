@@ -35,7 +35,8 @@ def scan(sql: str, table_format: str = JSON) -> n.Scan:
     ("sql", "fields"),
     [
         ("SELECT bid.auction, person.id FROM events", {"bid": ("auction",), "person": ("id",)}),
-        ("SELECT b.bid.auction, b.ts FROM bids AS b", {"bid": ("auction", "price"), "person": ("id",)}),
+        ("SELECT bid.auction, ts FROM events", {"bid": ("auction", "price"), "person": ("id",)}),
+        ("SELECT b.bid.auction, b.ts FROM bids AS b", {"bid": ("auction", "price")}),  # where kind is 0
         ("SELECT 1, COUNT(*) FROM events WHERE person.name = 'x'", {"person": ("name",)}),
         ("SELECT MAX(bid.price), bid.auction FROM events GROUP BY bid.auction", {"bid": ("auction", "price")}),
         ("SELECT CHAR_LENGTH(bid.place.city), 1 FROM events", {"bid": ("place",)}),

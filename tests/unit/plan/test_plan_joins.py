@@ -156,7 +156,7 @@ def test_the_columns_of_using_are_one() -> None:
         ("SELECT a.who, 1 FROM log_ a JOIN ups b USING (tags)", "Unknown column 'tags'", "tags"),
         ("SELECT a.who, 1 FROM log_ a LEFT JOIN ups b ON a.id = b.id AND a.n + b.n > 3", "A condition of a LEFT JOIN cannot compute", "a.n + b.n"),
         ("SELECT who, 1 FROM log_ WHERE id IN (SELECT id, n FROM ups)", "IN compares 1 values with 2 columns", "id IN"),
-        ("SELECT who, (SELECT n FROM ups) FROM log_", "A query that gives a value must be known to have at most one row", "(SELECT"),
+        ("SELECT who, (SELECT n FROM ups) FROM log_", "A scalar subquery must be known to return at most one row", "(SELECT"),
         ("SELECT who, (SELECT MAX(u.n) FROM ups u WHERE u.n < log_.n) FROM log_", "can name columns of the query around it in equalities only", "u.n < log_"),
         ("SELECT who, (SELECT MAX(u.n) FROM ups u WHERE u.n = log_.zzz) FROM log_", "Unknown column 'zzz' in 'log_'", "zzz"),
         ("SELECT a.who, t.c FROM ups a, LATERAL (SELECT COUNT(*) + 1 AS c FROM log_ l WHERE l.id = a.id) t", "A LATERAL query of aggregates without GROUP BY selects aggregates only", "COUNT"),

@@ -69,7 +69,7 @@ def refused(text: str, compile_=compile_expression) -> SqlError:  # type: ignore
         ("HEX(price)", 1, "HEX does not take (DOUBLE)"),
         ("COALESCE(name, price)", 16, "Argument 2 of COALESCE must be STRING, not DOUBLE"),
         ("ARRAY_CONTAINS(tags, 1)", 22, "Argument 2 of ARRAY_CONTAINS must be STRING, not INT"),
-        ("SHA2(name, 100)", 12, "SHA2 makes 224, 256, 384 or 512 bits"),
+        ("SHA2(name, 100)", 12, "SHA2 supports 224, 256, 384 or 512 bits"),
         ("ENCODE(name, 'latin')", 14, "Unknown character set 'latin'"),
         ("DATE_FORMAT(ts, 'YYYY')", 17, "The letter 'Y' is not supported in a date format"),
         ("TO_TIMESTAMP(name, 'yyyy X')", 20, "A TIMESTAMP has no time zone"),
@@ -107,7 +107,7 @@ def refused(text: str, compile_=compile_expression) -> SqlError:  # type: ignore
         ("flag AND price", 10, "Each side of AND must be BOOLEAN, not DOUBLE"),
         ("NOT name", 5, "What follows NOT must be BOOLEAN, not STRING"),
         ("price IS TRUE", 1, "What is before IS TRUE must be BOOLEAN, not DOUBLE"),
-        ("price IS JSON", 1, "IS JSON asks about a string, not DOUBLE"),
+        ("price IS JSON", 1, "IS JSON tests a string, not DOUBLE"),
         # choices
         ("CASE WHEN price THEN 1 END", 11, "A condition of CASE must be BOOLEAN, not DOUBLE"),
         ("CASE WHEN flag THEN 1 ELSE name END", 1, "The results of CASE have no common type: INT, STRING"),

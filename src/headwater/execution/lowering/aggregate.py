@@ -11,7 +11,7 @@ that compares columns with literals is evaluated there too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import pyarrow as pa
@@ -21,21 +21,37 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from headwater.changelog.accumulate import Accumulator
 from headwater.changelog.aggregate import ROWS, AggregateOperator, Extreme
-from headwater.changelog.conditions import And, ColumnRef, Compare, Condition, IsNull, Literal, Not, Or
+from headwater.changelog.conditions import And
 from headwater.changelog.exact_sums_sql import SALT, DoubleSum, partial_columns, partial_keys, partial_sums, salted
 from headwater.changelog.kinds import HASH
 from headwater.changelog.multiset import Held, Multiset
 from headwater.changelog.ordered_values import ARRIVAL, Collected, OrderedMultiset, order_of
 from headwater.changelog.preaggregate import PreAggregation
+from headwater.changelog.user_aggregate import UserAccumulator
 from headwater.connectors.runtime import LocalAggregation
-from headwater.execution.lowering.accumulators import Declared, Fed, Given, Partials, declared
-from headwater.execution.lowering.base import Lowering, comparable_sql, lowers
+from headwater.connectors.spark_types import type_sql
+from headwater.execution.lowering.accumulators import Declared, Fed, Given, Partials, UserRows, declared
+from headwater.execution.lowering.base import Lowering, comparable_sql, divided, lowers
+from headwater.execution.lowering.reading import condition_of
 from headwater.plan import nodes as n
 from headwater.sql.spark_text import quote_name
 from headwater.sql.typed import Predicate
 from headwater.state.partitions import hash_sql
 
-__all__ = ["local_aggregation", "prepared"]
+__all__ = ["Beside", "local_aggregation", "prepared"]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Columns of rows besides groups and what is aggregated. With columns to be `kept`, rows are shuffled as they are.
+    Rows that differ in columns `apart` are not added up, but their group has them all in one partition."""
+
+    kept: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+
+
+_NOTHING = Beside()
+_VALUE = "__value"
 
 
 @lowers(n.Aggregate)
@@ -59,15 +75,15 @@ def prepared(
     frame: DataFrame,
     partitions: int,
     by: Sequence[str],
-    kept: Sequence[str] = (),
+    beside: Beside = _NOTHING,
     *,
     given: Given = "rows",
 ) -> tuple[DataFrame, AggregateOperator]:
-    """The frame partitioned by the groups `by`, with HASH and all partial aggregates; and the operator for it. Where
-    columns are to be `kept`, rows are shuffled as they are. The 'partials' of a local aggregation have partial
-    aggregates already, and lists of the values that must be remembered."""
+    """The frame partitioned by the groups `by`, with HASH and all partial aggregates; and the operator for it. The
+    'partials' of a local aggregation have partial aggregates already, and lists of the values that must be
+    remembered."""
     partials, results = declared(node, frame.columns)
-    partials.alone, partials.given = bool(kept), given
+    partials.alone, partials.apart, partials.given = bool(beside.kept), bool(beside.apart), given
     groups = [quote_name(g) for g in by]
     ones = partials.ones() if given == "rows" else ()
     rows = frame
@@ -77,12 +93,15 @@ def prepared(
             shuffled |= partials.plain_doubles()
         else:
             shuffled |= {f"{double.name}_of_row": double.value for double in partials.doubles.values()}
-        if partials.by_arrival:  # rows of a task are numbered as they come, tasks in their order
+        # Rows are numbered as they come in their task, and tasks in their order: the number is the order of arrival.
+        if partials.by_arrival:
             shuffled[ARRIVAL] = "monotonically_increasing_id()"
         items = (f"{sql} AS {name}" for name, sql in shuffled.items())
-        rows = frame.selectExpr(*_keys(node, by), *map(quote_name, kept), *items)
+        rows = frame.selectExpr(*_keys(node, by), *map(quote_name, (*beside.kept, *beside.apart)), *items)
+    if partials.counts_values:
+        rows = _counted(rows, groups, partials)
     if not partials.row_by_row:
-        rows = _reduced(rows, groups, partials)
+        rows = _reduced(rows, groups, partials, [quote_name(name) for name in beside.apart])
     elif groups:
         rows = rows.repartition(partitions, *groups)
     else:
@@ -118,7 +137,7 @@ def local_aggregation(node: n.Aggregate) -> tuple[n.Scan, LocalAggregation] | No
         return None
     groups = tuple((names[group], group) for group in node.groups)
     local = PreAggregation(groups, tuple(replace(p, column=names.get(p.column, "")) for p in parts if p))
-    where = reduce(And, map(_condition, filters)) if filters else None
+    where = reduce(And, map(condition_of, filters)) if filters else None
     where_sql = " AND ".join(predicate.sql for predicate in filters)
     return scan, LocalAggregation(local, _of_one_row(local), where, where_sql)
 
@@ -151,21 +170,6 @@ def _keeps_names(node: n.Node, names: frozenset[str]) -> bool:
     return True
 
 
-def _condition(predicate: Predicate) -> Condition:
-    parts = [_condition(operand) for operand in predicate.operands]
-    match predicate.operator:
-        case "AND":
-            return reduce(And, parts)
-        case "OR":
-            return reduce(Or, parts)
-        case "NOT":
-            return Not(parts[0])
-        case "IS NULL":
-            return IsNull(ColumnRef(predicate.column))
-    kind = pa.int64() if isinstance(predicate.literal, int) else pa.string()
-    return Compare(predicate.operator, ColumnRef(predicate.column), Literal(predicate.literal, kind))
-
-
 def _of_one_row(local: PreAggregation) -> dict[str, str]:
     """What a single row gives to its group, as SQL."""
     found = {name: quote_name(column) for column, name in local.groups}
@@ -183,28 +187,54 @@ def _of_one_row(local: PreAggregation) -> dict[str, str]:
     return found
 
 
-def _reduced(rows: DataFrame, groups: list[str], partials: Partials) -> DataFrame:
-    """One row per group and task, by Spark's own hash aggregation. A sum of DECIMAL(38,s) stays DECIMAL(38,s)."""
+def _reduced(rows: DataFrame, groups: list[str], partials: Partials, apart: list[str]) -> DataFrame:
+    """One row per group, values of columns `apart`, and task, by Spark's own hash aggregation. A sum of DECIMAL(38,s)
+    stays DECIMAL(38,s)."""
     # Spark reduces before the shuffle, in generated code, so that one row per group and task travels: the operator in
     # Python sees far fewer rows.
     totals = [F.expr(f"{function}({name})").alias(name) for name, function in partials.functions.items()]
     weight = ROWS if partials.retracting else "1L"  # of a single row, the number of rows is its weight
     doubles = [DoubleSum(d.name, f"{d.name}_of_row", weight) for d in partials.doubles.values()]
-    if not doubles:
+    if not doubles and not apart:
         frame = rows.groupBy(*groups).agg(*totals)
         # An aggregate over no rows at all would still give one row.
         return frame.where(f"{ROWS} IS NOT NULL") if not groups else frame
-    names, kept = [double.name for double in doubles], list(partials.functions)
+    names, kept = [double.name for double in doubles], [*partials.functions, *apart]
     # Rows of a local aggregation bring their partial sums along, instead of the value of a row.
-    if doubles[0].value not in rows.columns:
-        projections = salted(names, groups, [*kept, *names, *partial_columns(names)])
+    if not doubles or doubles[0].value not in rows.columns:
+        projections = salted([*apart, *names], groups, [*kept, *names, *partial_columns(names)])
     else:
-        projections = partial_sums(doubles, groups, kept)
+        projections = partial_sums(doubles, groups, kept, apart)
     for projection in projections:
         rows = rows.selectExpr(*projection)
     totals += [F.expr(f"sum({column})").alias(column) for column in partial_columns(names)]
-    frame = rows.groupBy(*groups, *partial_keys(names)).agg(*totals).drop(SALT)
+    frame = rows.groupBy(*groups, *partial_keys([*apart, *names])).agg(*totals).drop(SALT)
     return frame if groups else frame.coalesce(1)
+
+
+def _counted(rows: DataFrame, groups: list[str], partials: Partials) -> DataFrame:
+    """One row per group and value of an argument, with its weight in each of the multisets that have it. A row becomes
+    one for each argument; the first of them has the other accumulators as well."""
+    arguments = list(partials.by_value.values())
+    weights = {name: f"{name}_weight" for names in arguments for name in names}
+    kinds = {field.name: type_sql(field.dataType) for field in rows.schema.fields}
+    parts = []
+    for place, mine in enumerate(arguments):
+        items = list(groups)
+        for other, (name, *_) in enumerate(arguments):
+            value = f"{name}_value" if other == place else f"CAST(NULL AS {kinds[f'{name}_value']})"
+            items.append(f"{value} AS {_VALUE}{other}")
+        items += [f"{column if name in mine else '0L'} AS {column}" for name, column in weights.items()]
+        for name in partials.functions:
+            nothing = "0L" if name in partials.counts else f"CAST(NULL AS {kinds[name]})"
+            items.append(f"{name if place == 0 else nothing} AS {name}")
+        parts.append(("", items))
+    values = [f"{_VALUE}{place}" for place in range(len(arguments))]
+    totals = [F.expr(f"sum({column})").alias(column) for column in weights.values()]
+    totals += [F.expr(f"{function}({name})").alias(name) for name, function in partials.functions.items()]
+    counted = divided(rows, parts).groupBy(*groups, *values).agg(*totals)
+    named = [f"{_VALUE}{place} AS {name}_value" for place, names in enumerate(arguments) for name in names]
+    return counted.selectExpr(*groups, *weights.values(), *partials.functions, *named)
 
 
 def _with_hashes(rows: DataFrame, groups: list[str], partials: Partials) -> DataFrame:
@@ -244,18 +274,21 @@ def _operator(
     plain += [Accumulator(double.name, pa.float64(), "sum") for double in partials.doubles.values()]
     values = {name: _one_value(schema.field(f"{name}_value"), partials) for name in partials.multisets.values()}
     fed = [_fed_accumulator(values, *entry) for entry in partials.fed]
+    arriving = {rows.multiset for rows in partials.users}
     held: Held = "list" if partials.given == "partials" else "value"
     multisets = tuple(
-        Multiset(name, groups, value, f"{name}_weight", f"{name}_hash", held) for name, value in values.items()
+        Multiset(name, groups, value, f"{name}_weight", f"{name}_hash", held, ARRIVAL if name in arriving else "")
+        for name, value in values.items()
     )
     ordered = tuple(
         OrderedMultiset(name, groups, schema.field(f"{name}_value"), f"{name}_weight", f"{name}_hash")
         for name in partials.ordered.values()
     )
     collected = [a for c in partials.collected for a in _collected_accumulators(schema, c)]
+    users = [_user_accumulator(schema, rows) for rows in partials.users]
     return AggregateOperator(
         groups,
-        (*plain, *fed, *collected),
+        (*plain, *fed, *collected, *users),
         tuple(one.result() for one in results),
         node.before,
         (*multisets, *ordered),
@@ -272,6 +305,14 @@ def _collected_accumulators(schema: pa.Schema, collected: Collected) -> list[Acc
         return [Accumulator(name, pa.list_(value), "collected", multiset)]
     order = Accumulator(order_of(name), pa.int64(), "collected", multiset)
     return [Accumulator(name, value, "collected", multiset), order]
+
+
+def _user_accumulator(schema: pa.Schema, rows: UserRows) -> UserAccumulator:
+    if rows.multiset:
+        return UserAccumulator(rows.accumulator, pa.binary(), "user", rows.multiset, aggregate=rows.step)
+    arguments, weight = f"{rows.columns}_value", f"{rows.columns}_weight"
+    kind = schema.field(arguments).type
+    return UserAccumulator(rows.accumulator, pa.binary(), "user", "", False, arguments, weight, kind, rows.step)
 
 
 def _fed_accumulator(values: Mapping[str, pa.Field], name: str, multiset: str, what: Fed) -> Accumulator:

@@ -34,7 +34,7 @@ from headwater.plan import nodes as n
 from headwater.plan.common_subplans import keeps_state
 from headwater.plan.fingerprint import operator_name
 from headwater.plan.time_attributes import processing_period, watermark_scans
-from headwater.spark_internals import executed_plan
+from headwater.spark_internals import executed_plan, planned_once
 from headwater.sql.spark_text import quote_name
 from headwater.sql.types import FRACTIONS, SqlType
 from headwater.state.table import TableSpec
@@ -46,6 +46,7 @@ __all__ = [
     "Lowering",
     "comparable",
     "comparable_sql",
+    "divided",
     "has_map",
     "lowers",
     "pick",
@@ -123,11 +124,11 @@ class Lowering:
         compute from input that was computed twice, and need not be the same."""
         together = node.distribution
         if together == ():
-            return frame.repartition(1)
+            return planned_once(frame.repartition(1))
         # Rows stay where their key already is, so that operators behind the exchange find their state; without such a
         # key any deterministic spread will do.
         by = together or [f.name for f in frame.schema.fields if f.name not in HIDDEN and not has_map(f.dataType)]
-        return frame.repartition(self.partitions, *map(quote_name, by))
+        return planned_once(frame.repartition(self.partitions, *map(quote_name, by)))
 
     def scanned(self, scan: n.Scan | n.Values, plan: ScanPlan) -> DataFrame:
         place = self.inputs.place_of(scan)
@@ -146,24 +147,34 @@ class Lowering:
         nothing: list[list[object]] = [[] for _ in range(self.tasks[place])]
         return plan.decode(plan.messages(self.splits[place] if self.splits is not None else nothing))
 
+    def by_key(self, node: n.Node, frame: DataFrame, keys: n.Key) -> DataFrame:
+        """The rows of a node with equal keys in one task: after a shuffle, unless the operator below has them there."""
+        if not keys:
+            return frame.repartition(1)
+        # Both take the task from the hash of the same values, so no row would move.
+        return frame if spread_by(node) == keys else frame.repartition(self.partitions, *map(quote_name, keys))
+
     def keyed(self, node: n.Node, frame: DataFrame, operator: Operator, known: StructType | None = None) -> DataFrame:
         """Run the operator of a node on a frame that is partitioned by its key and has HASH. `known` has the types of
         its output columns, as far as the frame has not."""
         return self._run(node, frame, operator, _spark_schema(known or frame.schema, operator))
 
-    def keyed_several(self, node: n.Node, frames: Sequence[DataFrame], operator: Operator) -> DataFrame:
+    def keyed_several(
+        self, node: n.Node, frames: Sequence[DataFrame], operator: Operator, tagged: DataFrame | None = None
+    ) -> DataFrame:
         """Run the operator of a node with several inputs. Each frame has HASH, whose upper half decides the partition;
-        their rows arrive by one shuffle, each in the struct of its input."""
+        their rows arrive by one shuffle, each in the struct of its input. `tagged` has them that way already."""
         known = StructType([f for frame in frames for f in frame.schema.fields])
-        tagged = [_tagged(frame, index, frames) for index, frame in enumerate(frames)]
         # One union and one shuffle instead of a cogroup: Arrow batches of both sides arrive in one stream, and Python
         # workers are started once.
-        together = reduce(lambda a, b: a.union(b), tagged)
+        if tagged is None:
+            sides = [_tagged(frame, index, frames) for index, frame in enumerate(frames)]
+            tagged = reduce(lambda a, b: a.union(b), sides)
         count = 1 if node.partitioned_by == () else self.partitions
         # By the operator's own hash and not by Spark's partitioner: state partitions must stay the same when Spark
         # changes its hash.
         partition = F.expr(f"CAST(pmod(shiftright({HASH}, 32), {count}L) AS INT)")
-        return self._run(node, together.repartitionById(count, partition), operator, _spark_schema(known, operator))
+        return self._run(node, tagged.repartitionById(count, partition), operator, _spark_schema(known, operator))
 
     def _run(self, node: n.Node, frame: DataFrame, operator: Operator, schema: StructType) -> DataFrame:
         name = operator_name(self.root, node)
@@ -224,6 +235,16 @@ def _struct_type(frame: DataFrame) -> str:
     return type_sql(StructType([f for f in frame.schema.fields if f.name != HASH]))
 
 
+def divided(frame: DataFrame, parts: Sequence[tuple[str, Sequence[str]]], never_null: str = "") -> DataFrame:
+    """For every row one of each part: its items, if its condition is TRUE; '' is no condition. `never_null` is a column
+    of all parts that tells rows from none; without conditions it takes none."""
+    structs = [f"struct({', '.join(items)})" for _, items in parts]
+    rows = [f"IF({test}, {row}, NULL)" if test else row for (test, _), row in zip(parts, structs, strict=True)]
+    # A generator: a union of projections would compute the frame once for each part.
+    found = frame.selectExpr(f"inline(array({', '.join(rows)}))")
+    return found.where(f"{never_null} IS NOT NULL") if never_null else found
+
+
 def tasks_of(node: n.Node, inputs: Inputs, tasks: tuple[int, ...], partitions: int) -> int:
     """How many tasks hold the rows of a node: as many as may write them, if the sink takes them where they are."""
     if isinstance(node, n.Scan | n.Values):
@@ -232,6 +253,22 @@ def tasks_of(node: n.Node, inputs: Inputs, tasks: tuple[int, ...], partitions: i
         return partitions if node.partitioned_by else 1
     of_inputs = sum(tasks_of(child, inputs, tasks, partitions) for child in node.inputs)
     return max(partitions, of_inputs) if isinstance(node, n.Consolidate) else of_inputs
+
+
+def spread_by(node: n.Node) -> n.Key | None:
+    """The columns whose hash decides in which task a row is, in their order and with the very values that were hashed.
+    None where there are none, or where that is not sure."""
+    if isinstance(node, n.Join) and node.closes is None and node.distribution:
+        kinds = {column.name: column.type.name for column in node.columns}
+        # Numbers that are equal may have several spellings, and several hashes.
+        return None if any(kinds.get(key, "DOUBLE") in FRACTIONS for key in node.distribution) else node.distribution
+    if isinstance(node, n.Filter):
+        return spread_by(node.input)
+    if isinstance(node, n.Project):
+        passed = {e.column: c.name for c, e in reversed(list(node.items)) if e.sql == quote_name(e.column or "")}
+        below = spread_by(node.input) or ()
+        return tuple(passed[key] for key in below) if below and set(below) <= set(passed) else None
+    return None
 
 
 def timed_beside_others(root: n.Node) -> list[n.Node]:

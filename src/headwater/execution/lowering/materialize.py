@@ -27,6 +27,7 @@ def _materialize(lowering: Lowering, node: n.Materialize) -> DataFrame:
     values = [name for name in node.names if name not in node.by]
     keys, others = ([quote_name(name) for name in names] for names in (node.by, values))
     row = f"struct({', '.join(others)})"
+    # Spark cannot hash maps, but it can hash their text.
     hashed = f"CAST({row} AS STRING)" if any(has_map(c.type) for c in node.columns) else row
     weight = WEIGHT if KIND in frame.columns else "1L"
     rows = frame.selectExpr(

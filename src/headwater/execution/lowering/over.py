@@ -27,6 +27,7 @@ def _over_time(lowering: Lowering, node: n.OverTime) -> DataFrame:
     waits = node.clock is n.TimeKind.EVENT
     frame, columns = _prepared(lowering, node)
     if not waits:
+        # Before the shuffle, which does not keep the order of rows.
         frame = frame.selectExpr("*", f"monotonically_increasing_id() AS {ARRIVAL}")
     own = OWN_WATERMARK if waits and OWN_WATERMARK in frame.columns else ""
     operator = OverTimeOperator(columns, node.partition, _calls(node), node.time, waits, own)

@@ -28,7 +28,8 @@ def _rank(lowering: Lowering, node: n.Rank) -> DataFrame:
     row = "" if node.deduplicates else ", ".join(quote_name(c.name) for c in node.input.columns if _is_hashed(c))
     arrival = [f"monotonically_increasing_id() AS {ARRIVAL}"] if node.kept else []
     frame = frame.selectExpr("*", f"{hash_sql(keys, row)} AS {HASH}", *arrival)
-    frame = frame.repartition(lowering.partitions, *keys) if keys else frame.repartition(1)
+    # A timed operator knows its state partition by the number of its task, in a stage of its own.
+    frame = lowering.by_key(node.input if node.closes is None else node, frame, node.partition)
     operator = _operator(node, frame)
     if node.closes is None:
         frame = frame.drop(OWN_WATERMARK, ORIGIN)

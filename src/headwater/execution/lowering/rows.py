@@ -15,6 +15,7 @@ from headwater.changelog.normalize_each import NormalizeEach
 from headwater.changelog.operator import ORIGIN, OWN_WATERMARK
 from headwater.connectors.workers import map_in_arrow
 from headwater.execution.lowering.base import HIDDEN, ORDERED_BY, Lowering, lowers, pick
+from headwater.execution.lowering.reading import filters_above_scan, readable_part
 from headwater.execution.worker import stateless
 from headwater.plan import nodes as n
 from headwater.sql.spark_text import quote_name
@@ -41,7 +42,19 @@ def _project(lowering: Lowering, node: n.Project) -> DataFrame:
 
 @lowers(n.Filter)
 def _filter(lowering: Lowering, node: n.Filter) -> DataFrame:
-    return lowering.lower(node.input).where(node.predicate.sql)
+    """Above a table, readers leave out what they can. The whole filter is evaluated behind them, also for messages that
+    they refused."""
+    found = filters_above_scan(node)
+    where = readable_part(found[1]) if found is not None else None
+    if found is None or where is None:
+        return lowering.lower(node.input).where(node.predicate.sql)
+    scan, predicates = found
+    plan = lowering.inputs.scan(scan, where=where)
+    assert plan is not None
+    frame = lowering.scanned(scan, plan)
+    for predicate in reversed(predicates):
+        frame = frame.where(predicate.sql)
+    return frame
 
 
 @lowers(n.FilterToDelete)

@@ -18,7 +18,8 @@ from headwater.changelog.kinds import KIND
 from headwater.changelog.operator import ORIGIN, OWN_WATERMARK, Operator
 from headwater.changelog.session import SessionAggregate
 from headwater.changelog.window import WindowAggregateOperator
-from headwater.execution.lowering.aggregate import prepared
+from headwater.changelog.window_assigners import Cumulate, Hop
+from headwater.execution.lowering.aggregate import Beside, prepared
 from headwater.execution.lowering.base import Lowering, lowers
 from headwater.execution.lowering.time import instant_sql, millis_sql
 from headwater.plan import nodes as n
@@ -27,6 +28,8 @@ from headwater.sql.spark_text import quote_name
 
 __all__: list[str] = []
 
+PANE = "__pane"
+_ASSIGNERS: dict[str, type[Hop] | type[Cumulate]] = {"HOP": Hop, "CUMULATE": Cumulate}
 _WITHOUT_DAYLIGHT_SAVING = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "Etc/Universal", "Zulu"})
 
 
@@ -35,19 +38,18 @@ def _window_aggregate(lowering: Lowering, node: n.WindowAggregate) -> DataFrame:
     frame = lowering.lower(node.input)
     if node.over.session is not None:
         frame, operator = _session(lowering, node, frame)
+    elif node.over.panes is not None:
+        frame, operator = _panes(lowering, node, frame, node.over.panes)
     else:
         frame, operator = _windows(lowering, node, frame)
     return _with_time(node, lowering.keyed(node, frame, operator))
 
 
 def _windows(lowering: Lowering, node: n.WindowAggregate, frame: DataFrame) -> tuple[DataFrame, Operator]:
-    window, zone = node.over, lowering.time_zone if node.over.local else ""
-    kept = _beside(frame)
-    # Late rows can be dropped before the shuffle where the end of a window is an instant by itself; across a change of
-    # the clock only the operator knows which instant it is. Where they are kept elsewhere, it must say which they are.
-    if kept == (OWN_WATERMARK,) and (not zone or zone in _WITHOUT_DAYLIGHT_SAVING):
-        frame, kept = _on_time(lowering, node, frame), ()
-    rows, aggregate = prepared(node, frame, lowering.partitions, node.groups, kept)
+    window, kept = node.over, _beside(frame)
+    if _is_known_before(lowering, node, kept):
+        frame, kept = _on_time(lowering, node, frame).drop(OWN_WATERMARK), ()
+    rows, aggregate = prepared(node, frame, lowering.partitions, node.groups, Beside(kept))
     bounds = {window.start, window.end}
     operator = WindowAggregateOperator(
         _grouped_by(aggregate, [g for g in node.groups if g not in bounds]),
@@ -55,12 +57,54 @@ def _windows(lowering: Lowering, node: n.WindowAggregate, frame: DataFrame) -> t
         time="",
         start=window.start,
         end=window.end,
-        zone=zone,
+        zone=_zone(lowering, node),
         early=node.early,
         lateness=node.lateness * 1000,
         own_watermark=OWN_WATERMARK if OWN_WATERMARK in kept else "",
     )
     return rows, operator
+
+
+def _panes(
+    lowering: Lowering, node: n.WindowAggregate, frame: DataFrame, spec: n.WindowSpec
+) -> tuple[DataFrame, Operator]:
+    """Rows have the start of their pane, and the end of the last of its windows, as bounds."""
+    window, kept = node.over, _beside(frame)
+    beside = Beside(kept=(PANE, *kept))
+    if _is_known_before(lowering, node, kept):
+        # A row that is late for the first windows of its pane, but not for the last, keeps the watermark that says so.
+        # It is not added up with those that are on time for all of them.
+        first_end = f"{quote_name(window.start)} + {millis_sql(spec.slide)}"
+        own = f"IF({_is_late(node, first_end)}, {OWN_WATERMARK}, NULL)"
+        frame = _on_time(lowering, node, frame).withColumn(OWN_WATERMARK, F.expr(own))
+        beside = Beside(apart=(PANE, OWN_WATERMARK))
+    frame = frame.withColumnRenamed(window.start, PANE)
+    rows, aggregate = prepared(node, frame, lowering.partitions, node.by, beside)
+    operator = WindowAggregateOperator(
+        aggregate,
+        assigner=_ASSIGNERS[spec.function](spec.slide * 1000, spec.size * 1000, spec.offset * 1000),
+        time=PANE,
+        start=window.start,
+        end=window.end,
+        zone=_zone(lowering, node),
+        local=True,
+        early=node.early,
+        lateness=node.lateness * 1000,
+        own_watermark=OWN_WATERMARK if OWN_WATERMARK in kept else "",
+    )
+    return rows, operator
+
+
+def _zone(lowering: Lowering, node: n.WindowAggregate) -> str:
+    return lowering.time_zone if node.over.local else ""
+
+
+def _is_known_before(lowering: Lowering, node: n.WindowAggregate, beside: tuple[str, ...]) -> bool:
+    """Whether it is known before the shuffle which rows are late: where the end of a window is an instant by itself.
+    Across a change of the clock only the operator knows which instant it is. Where late rows are kept elsewhere, it
+    must say which they are."""
+    zone = _zone(lowering, node)
+    return beside == (OWN_WATERMARK,) and (not zone or zone in _WITHOUT_DAYLIGHT_SAVING)
 
 
 def _beside(frame: DataFrame) -> tuple[str, ...]:
@@ -70,12 +114,17 @@ def _beside(frame: DataFrame) -> tuple[str, ...]:
 
 def _on_time(lowering: Lowering, node: n.WindowAggregate, frame: DataFrame) -> DataFrame:
     """Without the rows that are late in their own partition, which are counted."""
-    allowed = f" + {millis_sql(node.lateness)}" if node.lateness else ""
-    late = f"({quote_name(node.over.end)} - {millis_sql(1)}{allowed} <= {OWN_WATERMARK})"
+    late = _is_late(node, quote_name(node.over.end))
     metric = f"headwater-late-{operator_name(lowering.root, node)}"
     lowering.late_metrics.append(metric)
     counted = frame.observe(metric, F.expr(f"count_if({late})").alias("late"))
-    return counted.where(f"{OWN_WATERMARK} IS NULL OR NOT {late}").drop(OWN_WATERMARK)
+    return counted.where(f"{OWN_WATERMARK} IS NULL OR NOT {late}")
+
+
+def _is_late(node: n.WindowAggregate, end: str) -> str:
+    """Whether a row has come too late for a window with this end."""
+    allowed = f" + {millis_sql(node.lateness)}" if node.lateness else ""
+    return f"({end} - {millis_sql(1)}{allowed} <= {OWN_WATERMARK})"
 
 
 def _session(lowering: Lowering, node: n.WindowAggregate, frame: DataFrame) -> tuple[DataFrame, Operator]:
@@ -83,7 +132,7 @@ def _session(lowering: Lowering, node: n.WindowAggregate, frame: DataFrame) -> t
     assert window.session is not None
     own = OWN_WATERMARK if OWN_WATERMARK in frame.columns else ""
     # Not reduced before the shuffle: the session of a row is not known before all rows of its key are together.
-    rows, aggregate = prepared(node, frame, lowering.partitions, node.by, (window.time, *_beside(frame)))
+    rows, aggregate = prepared(node, frame, lowering.partitions, node.by, Beside((window.time, *_beside(frame))))
     zone = lowering.time_zone if window.local else ""
     bounds = {"start": window.start, "end": window.end}
     gap = window.session.gap * 1000

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from headwater.plan.nodes.base import Column, Key, Mode, Node, StateSchema, Takes, distinct_keys, item_text, typed
 from headwater.plan.nodes.rows import Unary
-from headwater.sql.typed import AggregateCall, Expr
+from headwater.sql.typed import ACCUMULATOR_FORM, AggregateCall, Expr
 
 __all__ = ["Aggregate"]
 
@@ -51,6 +51,8 @@ class Aggregate(Unary):
         return (Takes.CHANGES,)
 
     def net(self, key: Key) -> Node | None:
+        # By its own groups it emits one change per key and batch; by any other key, several groups may change the same
+        # row.
         return replace(self, before=False) if set(key) == set(self.groups) else None
 
     def filtered_below(self, names: frozenset[str]) -> tuple[Mapping[str, str] | None, ...]:
@@ -70,6 +72,10 @@ class Aggregate(Unary):
     def decisive(self) -> tuple[Expr, ...]:
         return tuple(e for call in self.calls for e in _expressions(call))
 
+    def recomputed(self, names: frozenset[str]) -> list[Expr]:
+        """Results of the user's functions are computed from what is stored, and not stored themselves."""
+        return [call.user.call for column, call in self.called if column.name in names and call.user is not None]
+
     def described(self) -> str:
         items = ", ".join(item_text(c.name, call.text) for c, call in self.called)
         return f"Aggregate group by ({', '.join(self.groups)}) [{items}]"
@@ -84,17 +90,26 @@ class Aggregate(Unary):
 
     def _kept_values(self) -> list[AggregateCall]:
         """Calls whose values are remembered one by one."""
+        # Without retractions the best value is enough for MIN and MAX.
         retracting = self.input.mode is not Mode.APPEND
         return [call for call in self.calls if call.keeps_values(retracting=retracting)]
 
     @property
     def remembers(self) -> str:
-        values = [f"values of {self.shown(c.argument.text)} per group" for c in self._kept_values() if c.argument]
-        return ", ".join(dict.fromkeys(["one row per group", *values]))
+        accumulators = [f"the accumulator of {self.shown(c.text)} per group" for c in self.calls if c.accumulates]
+        values = [f"{self._values(c)} per group" for c in self._kept_values()]
+        return ", ".join(dict.fromkeys(["one row per group", *accumulators, *values]))
+
+    def _values(self, call: AggregateCall) -> str:
+        if call.user is not None and not call.accumulates:
+            return f"all values for {self.shown(call.text)}"
+        return f"values of {self.shown(call.argument.text)}" if call.argument is not None else ""
 
     def state_tables(self) -> tuple[StateSchema, ...]:
         groups = typed(self.columns[: len(self.groups)])
-        values = tuple(f"{call.text}{_of(call.argument and call.argument.type)} {call.type}" for call in self.calls)
+        values = tuple(
+            f"{call.text}{_of(call.argument and call.argument.type)} {call.type}{_kept(call)}" for call in self.calls
+        )
         tables = {(call.argument, call.filter, call.keeps_order, call.nulls): call for call in self._kept_values()}
         found = [StateSchema("groups", groups, ("COUNT(*) BIGINT", *values))]
         for argument, condition, in_order, _ in tables:
@@ -108,6 +123,13 @@ class Aggregate(Unary):
 
 def _expressions(call: AggregateCall) -> list[Expr]:
     return [e for e in (call.argument, call.filter) if e is not None]
+
+
+def _kept(call: AggregateCall) -> str:
+    """What a checkpoint remembers of a function of the user's: it cannot go on from what it does not keep."""
+    if call.user is None:
+        return ""
+    return f" by accumulator (form {ACCUMULATOR_FORM})" if call.accumulates else " by all values"
 
 
 def _of(kind: object) -> str:

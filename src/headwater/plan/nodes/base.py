@@ -11,11 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from headwater.plan.display_names import is_internal, shown_text
 from headwater.sql.typed import Expr
 from headwater.sql.types import SqlType
+
+if TYPE_CHECKING:
+    from headwater.plan.nodes.time import WindowSpec
 
 __all__ = [
     "Column",
@@ -75,7 +78,7 @@ class Window:
     """Columns that hold the window of a row: its start and end, which a local clock shows, and its last moment as a
     time attribute (empty if that is not passed on). `local`: the time attribute is an instant, and windows are those of
     the session's time zone. `session`: its start and end are known when it has ended; before, `time` is the row's
-    own."""
+    own. `panes`: rows are not in their windows yet, which these are, but in a pane: see `WindowTable`."""
 
     start: str
     end: str
@@ -84,6 +87,7 @@ class Window:
     local: bool
     function: str
     session: SessionGap | None = None
+    panes: WindowSpec | None = None
 
     @property
     def bounds(self) -> tuple[Key, ...]:
@@ -258,6 +262,11 @@ class Node:
     def decisive(self) -> tuple[Expr, ...]:
         """Expressions that must give for a retraction what they gave for the row that is retracted."""
         return ()
+
+    def recomputed(self, names: frozenset[str]) -> list[Expr]:
+        """Of an operator with state, how those of these columns are computed that it does not store."""
+        del names
+        return []
 
     @property
     def matched(self) -> tuple[frozenset[str], ...]:

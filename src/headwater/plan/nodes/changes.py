@@ -141,6 +141,7 @@ class Consolidate(_Inserted):
 
     @property
     def matched(self) -> tuple[frozenset[str], ...]:
+        # A delete needs nothing but its key: other columns may come out differently.
         return (frozenset(self.by),)
 
     def described(self) -> str:

@@ -36,6 +36,7 @@ class Expand(Unary):
 
     @cached_property
     def keys(self) -> tuple[Key, ...]:
+        # A row is there once per set: only with the number of the set it is unique again.
         return tuple((*key, self.columns[-1].name) for key in self.input.keys)
 
     @cached_property

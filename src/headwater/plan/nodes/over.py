@@ -66,6 +66,7 @@ class _Over(Unary, abstract=True):
 
     @cached_property
     def keys(self) -> tuple[Key, ...]:
+        # Results are added to rows, and no row is dropped or repeated.
         return distinct_keys(self.input.keys)
 
     @cached_property

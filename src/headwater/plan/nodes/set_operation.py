@@ -46,6 +46,7 @@ class SetOperation(Binary):
         return self.names
 
     def needs(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        # All columns, read or not: rows are compared as wholes.
         return (frozenset(self.names), frozenset(self.names))
 
     def narrowed(self, needed: frozenset[str], inputs: Sequence[Node]) -> Node:

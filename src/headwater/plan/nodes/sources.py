@@ -86,6 +86,7 @@ class Values(_Source):
 
     @cached_property
     def keys(self) -> tuple[Key, ...]:
+        # () is a key: at most one row at any time.
         return ((),) if len(self.rows) == 1 else ()
 
     def narrowed(self, needed: frozenset[str], inputs: Sequence[Node]) -> Values:

@@ -102,11 +102,15 @@ class WindowSpec:
 @dataclass(frozen=True)
 class WindowTable(Unary):
     """`columns` are those of the input and then start, end and time of the row's window. A row is there once for each
-    of its windows; without a time it is in none."""
+    of its windows; without a time it is in none.
+
+    `paned`: it is there once, in its pane: the piece of time, as long as the slide, that is in the same windows as a
+    whole. Start is that of the pane, end that of its last window."""
 
     time: str
     spec: WindowSpec
     kind: TimeKind
+    paned: bool = False
 
     @property
     def timed(self) -> bool:
@@ -127,7 +131,8 @@ class WindowTable(Unary):
     @cached_property
     def keys(self) -> tuple[Key, ...]:
         start, end = self.added[0].name, self.added[1].name
-        once = self.spec.function in {"TUMBLE", "SESSION"}
+        # HOP and CUMULATE put a row into several windows, so its key is not enough.
+        once = self.spec.function in {"TUMBLE", "SESSION"} or self.paned
         return self.input.keys if once else distinct_keys([(*key, start, end) for key in self.input.keys])
 
     @cached_property
@@ -144,7 +149,8 @@ class WindowTable(Unary):
         start, end, time = (c.name for c in self.added)
         local = next(c.type.name for c in self.input.columns if c.name == self.time) == "TIMESTAMP_LTZ"
         session = SessionGap(self.spec.size, self.spec.by) if self.spec.function == "SESSION" else None
-        return Window(start, end, time, self.kind, local, self.spec.function, session)
+        panes = self.spec if self.paned else None
+        return Window(start, end, time, self.kind, local, self.spec.function, session, panes)
 
     @property
     def takes(self) -> tuple[Takes, ...]:
@@ -158,7 +164,7 @@ class WindowTable(Unary):
         return replace(self, columns=(*inputs[0].columns, *self.added), input=inputs[0])
 
     def described(self) -> str:
-        return f"WindowTable {self.spec} of {self.time}"
+        return f"WindowTable {self.spec} of {self.time}{', in panes' if self.paned else ''}"
 
     @cached_property
     def display_names(self) -> Mapping[str, str]:

@@ -30,6 +30,7 @@ class Unnest(Unary):
 
     @cached_property
     def keys(self) -> tuple[Key, ...]:
+        # Elements may be equal; only their number tells them apart.
         return distinct_keys([(*key, self.ordinality) for key in self.input.keys]) if self.ordinality else ()
 
     @cached_property

@@ -21,7 +21,7 @@ class WindowAggregate(Aggregate):
     early: bool = False
     lateness: int = 0
 
-    state_version = 1
+    state_version = 2
 
     @property
     def timed(self) -> bool:
@@ -71,11 +71,14 @@ class WindowAggregate(Aggregate):
 
     @cached_property
     def window(self) -> Window | None:
-        return replace(self.over, time=self.time.name, session=None)
+        # Above, the bounds are known: what was a session is a window like others.
+        return replace(self.over, time=self.time.name, session=None, panes=None)
 
     @property
     def partitioned_by(self) -> Key | None:
-        return self.by if self.over.session is not None else self.groups
+        # Sessions of a key may merge, so they have to be in one partition.
+        together = self.over.session is not None or self.over.panes is not None
+        return self.by if together else self.groups
 
     def needs(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         (used,) = super().needs(needed)

@@ -2,8 +2,8 @@
 
 scope        the names an expression may use
 compiler     one rule per kind of node, errors with a caret
-literals, names, operators, predicates, choices, calls    the rules
-aggregates   COUNT, SUM, AVG, MIN, MAX
+literals, names, operators, predicates, case_and_cast, calls    the rules
+aggregates, named_aggregates    aggregate functions
 """
 
 from __future__ import annotations

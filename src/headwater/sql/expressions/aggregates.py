@@ -1,4 +1,5 @@
-"""COUNT, SUM, AVG, MIN and MAX, with Flink's result types. The others: `named_aggregates`."""
+"""COUNT, SUM, AVG, MIN and MAX, with Flink's result types, and functions of the user's. The others:
+`named_aggregates`."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from headwater.sql.expressions.calls import AGGREGATES, NAMED_AGGREGATES, called_name
+from headwater.sql.expressions.calls import AGGREGATES, NAMED_AGGREGATES, called_name, plain_arguments
 from headwater.sql.expressions.compiler import Compiler, Locate
 from headwater.sql.expressions.named_aggregates import LEAST_SCALE, Nulls, compile_named
 from headwater.sql.expressions.rules import RULES
@@ -15,6 +16,7 @@ from headwater.sql.functions.spark_sql import Refused
 from headwater.sql.functions.type_rules import MAX_PRECISION, is_temporal
 from headwater.sql.typed import AggregateCall, Expr
 from headwater.sql.types import BIGINT, SqlType, decimal, has_map
+from headwater.sql.user_calls import AggregateFunctionCall, function_of
 
 __all__ = ["compile_aggregate", "is_aggregate"]
 
@@ -23,7 +25,7 @@ def is_aggregate(node: exp.Expr) -> bool:
     """Whether the node is the call of an aggregate, with its FILTER if it has one. A call with OVER is none."""
     if isinstance(node, exp.Filter | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
         return True
-    return isinstance(node, AGGREGATES) or _is_named(node)
+    return isinstance(node, (*AGGREGATES, AggregateFunctionCall)) or _is_named(node)
 
 
 def _is_named(node: exp.Expr) -> bool:
@@ -36,6 +38,7 @@ def compile_aggregate(node: exp.Expr, scope: Scope, locate: Locate) -> Aggregate
     condition = None
     nulls: Nulls = ""
     call = node
+    # FILTER and IGNORE NULLS may be nested in either order.
     while isinstance(call, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
         if isinstance(call, exp.Filter):
             condition = compiler.condition(call.expression.this, "The condition of FILTER")
@@ -49,6 +52,8 @@ def compile_aggregate(node: exp.Expr, scope: Scope, locate: Locate) -> Aggregate
 
 
 def _compile(compiler: Compiler, call: exp.Expr, nulls: Nulls) -> AggregateCall:
+    if isinstance(call, AggregateFunctionCall):
+        return _user_aggregate(compiler, call, nulls)
     if isinstance(call, exp.Anonymous) and _is_named(call):
         return compile_named(compiler, call, called_name(call), nulls)
     if not isinstance(call, AGGREGATES):
@@ -57,6 +62,7 @@ def _compile(compiler: Compiler, call: exp.Expr, nulls: Nulls) -> AggregateCall:
     if nulls:
         raise compiler.error(call, f"{function} with {nulls} NULLS is not supported")
     argument, distinct = _argument(compiler, call, function)
+    # Distinct values are keys of the state, and maps cannot be hashed.
     if function == "COUNT" and distinct and argument is not None and has_map(argument.type):
         raise compiler.error(call, f"COUNT(DISTINCT …) cannot compare values of type {argument.type.as_nullable()}")
     sql_type = compiler.attempt(call, lambda: _result(function, argument))
@@ -64,10 +70,24 @@ def _compile(compiler: Compiler, call: exp.Expr, nulls: Nulls) -> AggregateCall:
     return AggregateCall(function, argument, distinct, None, sql_type, f"{function}({inside})")
 
 
+def _user_aggregate(compiler: Compiler, call: AggregateFunctionCall, nulls: Nulls) -> AggregateCall:
+    function, nodes = function_of(call), list(call.expressions)
+    if nulls:
+        raise compiler.error(call, f"{function.name} with {nulls} NULLS is not supported")
+    distinct = bool(nodes) and isinstance(nodes[0], exp.Distinct)
+    if distinct:
+        nodes = [*nodes[0].expressions, *nodes[1:]]
+    arguments = plain_arguments(compiler, function.name, nodes)
+    made = compiler.attempt(call, lambda: function.aggregate(arguments), nodes)
+    inside = ", ".join(argument.text for argument in arguments)
+    return replace(made, distinct=distinct, text=f"{function.name}({'DISTINCT ' if distinct else ''}{inside})")
+
+
 def _refuse(compiler: Compiler, node: exp.Expr, nulls: Nulls) -> AggregateCall:
     if isinstance(node, exp.WithinGroup):
         if isinstance(node.this, exp.Anonymous) and not _is_named(node.this):
-            compiler.compile(node.this)  # a function that is not supported itself is named first
+            # For its error: a function that is not supported itself is named first.
+            compiler.compile(node.this)
         hint = "LISTAGG concatenates in the order in which rows come."
         raise compiler.error(node, "WITHIN GROUP is not supported", hint=hint)
     if isinstance(node, exp.Anonymous):

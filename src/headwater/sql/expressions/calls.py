@@ -17,9 +17,18 @@ from headwater.sql.functions.time_units import extract, round_to, timestamp_add,
 from headwater.sql.trees import to_type
 from headwater.sql.typed import OWN_WATERMARK, Expr
 from headwater.sql.types import TIMESTAMPS, SqlType
-from headwater.sql.user_calls import ScalarCall, TableCall, function_of
+from headwater.sql.user_calls import AggregateFunctionCall, ScalarCall, TableCall, function_of
 
-__all__ = ["AGGREGATES", "CALLS", "NAMED_AGGREGATES", "called_name", "is_unknown", "json_clauses", "unknown_hint"]
+__all__ = [
+    "AGGREGATES",
+    "CALLS",
+    "NAMED_AGGREGATES",
+    "called_name",
+    "is_unknown",
+    "json_clauses",
+    "plain_arguments",
+    "unknown_hint",
+]
 
 AGGREGATES = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 _RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank)
@@ -51,16 +60,16 @@ def _call(compiler: Compiler, node: exp.Anonymous) -> Expr:
         raise compiler.error(node, f"Unknown function {name}", hint=unknown_hint(name))
     if name in _OVER_ONLY:
         raise compiler.error(node, f"{name} is not supported", hint="docs/functions.md lists all aggregates.")
-    arguments = _arguments(compiler, name, node.expressions)
+    arguments = plain_arguments(compiler, name, node.expressions)
     return compiler.attempt(node, lambda: REGISTRY.call(name, arguments), node.expressions)
 
 
-def _arguments(compiler: Compiler, name: str, nodes: Sequence[exp.Expr]) -> list[Expr]:
+def plain_arguments(compiler: Compiler, name: str, nodes: Sequence[exp.Expr]) -> list[Expr]:
     for node in nodes:
         if isinstance(node, exp.Distinct):
             raise compiler.error(node, f"{name} takes no DISTINCT", hint="Only aggregates do.")
         if isinstance(node, exp.Kwarg):
-            raise compiler.error(node, f"{name} takes its arguments by place", hint="Leave out the name and =>.")
+            raise compiler.error(node, f"{name} takes its arguments by position", hint="Leave out the name and =>.")
     return compiler.compile_all(nodes)
 
 
@@ -77,7 +86,7 @@ def unknown_hint(name: str) -> str:
 
 def _user_call(compiler: Compiler, node: ScalarCall) -> Expr:
     function = function_of(node)
-    arguments = _arguments(compiler, function.name, node.expressions)
+    arguments = plain_arguments(compiler, function.name, node.expressions)
     return compiler.attempt(node, lambda: function.call(arguments), node.expressions)
 
 
@@ -88,7 +97,7 @@ def _table_here(compiler: Compiler, node: TableCall) -> Expr:
 
 
 def _modulo(compiler: Compiler, node: exp.Anonymous) -> Expr:
-    arguments = _arguments(compiler, "MOD", node.expressions)
+    arguments = plain_arguments(compiler, "MOD", node.expressions)
     if len(arguments) != 2:
         raise Refused("MOD takes two arguments")
     return arithmetic("%", *arguments)
@@ -159,6 +168,8 @@ def _round(compiler: Compiler, node: exp.Ceil | exp.Floor) -> Expr:
 
 def _aggregate_here(compiler: Compiler, node: exp.Expr) -> Expr:
     named = called_name(node) if isinstance(node, exp.Anonymous) else ""
+    if isinstance(node, AggregateFunctionCall):
+        named = function_of(node).name
     name = named or str(node.sql_name() if isinstance(node, exp.Func) else "FILTER")
     hint = "An aggregate may stand in SELECT and HAVING, and not inside another one."
     raise compiler.error(node, f"{name} is not allowed here", hint=hint)
@@ -180,11 +191,12 @@ def _current_watermark(compiler: Compiler, node: exp.Anonymous) -> Expr:
     """The column beside the row that holds it. Whether the argument is a time attribute is checked by the planner."""
     if len(node.expressions) != 1:
         raise Refused("CURRENT_WATERMARK takes the column of an event time")
-    (time,) = _arguments(compiler, "CURRENT_WATERMARK", node.expressions)
+    (time,) = plain_arguments(compiler, "CURRENT_WATERMARK", node.expressions)
     if time.column is None or time.type.name not in TIMESTAMPS:
         raise Refused("CURRENT_WATERMARK takes the column of an event time", argument=0)
     sql = f"`{OWN_WATERMARK}`"
-    if time.type.name == "TIMESTAMP_LTZ":  # watermarks have no zone: they are what a clock in UTC shows
+    # Watermarks have no zone: they are what a clock in UTC shows.
+    if time.type.name == "TIMESTAMP_LTZ":
         sql = f"CAST(CAST({sql} AS STRING) || 'Z' AS TIMESTAMP)"
     kind = SqlType(time.type.name, precision=3)
     return Expr(sql, kind, time.refs, f"CURRENT_WATERMARK({time.text})")
@@ -205,7 +217,7 @@ CALLS: Rules = {
     exp.Extract: _extract,
     exp.Ceil: _round,
     exp.Floor: _round,
-    **dict.fromkeys((*AGGREGATES, exp.Filter), _aggregate_here),
+    **dict.fromkeys((*AGGREGATES, AggregateFunctionCall, exp.Filter), _aggregate_here),
     **dict.fromkeys(_RANKS, _rank_here),
     exp.Window: _window_here,
     **dict.fromkeys((exp.Subquery, exp.Select, exp.Exists, exp.Union), _query_here),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -13,7 +14,7 @@ from headwater.sql.functions.comparisons import compare
 from headwater.sql.functions.spark_sql import Refused, combine, evaluated_once
 from headwater.sql.functions.type_rules import common_type_of
 from headwater.sql.trees import to_type
-from headwater.sql.typed import Expr
+from headwater.sql.typed import Cases, Expr
 
 __all__ = ["CASE_AND_CAST"]
 
@@ -29,7 +30,8 @@ def _case(compiler: Compiler, node: exp.Case) -> Expr:
         kinds = ", ".join(dict.fromkeys(str(result.type.as_nullable()) for result in results))
         raise Refused(f"The results of CASE have no common type: {kinds}", hint="CAST them to one type.")
     kind = kind.as_nullable(nullable=kind.nullable or default is None)
-    values = [convert(result, kind).sql for result in results]
+    converted = [convert(result, kind) for result in results]
+    values = [result.sql for result in converted]
     otherwise = f" ELSE {values.pop()}" if default is not None else ""
     operand = node.args.get("this")
     parts = _conditions(compiler, operand, branches)
@@ -40,7 +42,13 @@ def _case(compiler: Compiler, node: exp.Case) -> Expr:
         return f"CASE {whens}{otherwise} END"
 
     sql = evaluated_once(parts, body)
-    return combine([*parts, *results], sql, kind, _case_text(node, parts, results))
+    whole = combine([*parts, *results], sql, kind, _case_text(node, parts, results))
+    tests = [part.as_predicate for part in parts] if operand is None else []
+    known = [test for test in tests if test is not None]
+    if len(known) < len(branches):
+        return whole
+    whens = tuple(zip(known, converted, strict=False))
+    return replace(whole, cases=Cases(sql, whens, converted[-1] if default is not None else None))
 
 
 def _conditions(compiler: Compiler, operand: exp.Expr | None, branches: Sequence[exp.If]) -> list[Expr]:
@@ -50,6 +58,8 @@ def _conditions(compiler: Compiler, operand: exp.Expr | None, branches: Sequence
     value = compiler.compile(operand)
     others = compiler.compile_all([branch.this for branch in branches])
     for branch, other in zip(branches, others, strict=True):
+        # For its error alone, at the value that cannot be compared; the comparison is made below, once the operand is
+        # bound.
         compiler.attempt(branch.this, lambda other=other: compare("=", value, other))  # type: ignore[misc]
     return [value, *others]
 
@@ -65,6 +75,7 @@ def _case_text(node: exp.Case, parts: Sequence[Expr], results: Sequence[Expr]) -
 def _cast(compiler: Compiler, node: exp.Cast) -> Expr:
     target = to_type(node.args["to"])
     if isinstance(node.this, exp.Literal) and node.this.is_string:
+        # A literal and no conversion: it is a constant that is never NULL, and the planner knows it.
         literal = typed_literal(str(node.this.this), target)
         if literal is not None:
             return literal

@@ -36,6 +36,7 @@ class Compiler:
             raise self.error(node, f"{_described(node)} is not supported in an expression")
         try:
             return self.attempt(node, lambda: rule(self, node))
+        # At the innermost node that still has room to report it; Python would show a thousand frames.
         except RecursionError:
             raise self.error(node, "The expression is nested too deeply") from None
 

@@ -62,6 +62,7 @@ def _enclosed(sql: str) -> str:
 
 def _decimal(text: str, sign: str) -> Expr:
     whole, _, fraction = text.partition(".")
+    # Leading zeros are no digits, but 0.5 has its zero, as in Flink.
     precision = len(whole.lstrip("0") or whole[:1]) + len(fraction)
     if precision > MAX_PRECISION:
         raise Refused(f"The number {text} has more than {MAX_PRECISION} digits")

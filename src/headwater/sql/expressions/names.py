@@ -29,6 +29,8 @@ def bind(tree: exp.Expr, scope: Scope, locate: Locate) -> exp.Expr:
     for node in name_nodes(copy):
         if _BOUND not in node.meta:
             found, fields = _resolved(node, scope, locate)
+            # In the tree itself, so that it survives being moved into another query, where the names may mean something
+            # else.
             node.meta[_BOUND] = (found.column, tuple(fields))
     return copy
 
@@ -101,6 +103,7 @@ def field_of(value: Expr, name: str) -> Expr:
         if field.name == name:
             sql_type = field.type.as_nullable(nullable=field.type.nullable or value.type.nullable)
             found = combine([value], f"({value.sql}).{quote_name(name)}", sql_type, f"{value.text}.{name}")
+            # Of which a scan reads only this field, if nothing else of the row is used.
             return found if value.column is None else replace(found, paths=frozenset({(value.column, name)}))
     names = [field.name for field in value.type.fields]
     close = get_close_matches(name, names, n=1)

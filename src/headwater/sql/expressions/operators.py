@@ -79,6 +79,7 @@ def _fractions_sql(sign: str, a: Expr, b: Expr, result: SqlType) -> str:
         quotient = f"({dividend} / {divisor})"
     else:
         zero = f"{divisor} = 0D"
+        # Without dividing by zero: x * Infinity is Infinity, -Infinity, or for 0 NaN, as IEEE has it.
         quotient = f"({dividend} * if({zero}, {_INFINITY}, 1D) / if({zero}, 1D, {divisor}))"
     return quotient if result.name == "DOUBLE" else f"CAST({quotient} AS FLOAT)"
 

@@ -74,7 +74,7 @@ def _is(compiler: Compiler, node: exp.Is) -> Expr:
     never_null = BOOLEAN.not_null()
     if isinstance(what, exp.JSON):
         if not value.type.is_string and value.type.name != "NULL":
-            raise Refused(f"IS JSON asks about a string, not {value.type.as_nullable()}")
+            raise Refused(f"IS JSON tests a string, not {value.type.as_nullable()}")
         return is_json(convert(value, STRING), str(what.this))
     if isinstance(what, exp.Null):
         absent = combine([value], f"({value.sql} IS NULL)", never_null, f"{value.text} IS NULL")

@@ -86,6 +86,7 @@ class Scope:
             return self.resolve(parts[1], parts[0], locate(0)), parts[2:]
         if len(parts) == 1 or self.find(parts[0]):
             return self.resolve(parts[0], None, locate(0)), parts[1:]
+        # The table is right and the column is not: an error about the whole path would point at the wrong word.
         if any(c.qualifier == parts[0] for c in self.columns):
             raise self._unknown(parts[1], parts[0], locate(1))
         tables = list(dict.fromkeys(c.qualifier for c in self.columns if c.qualifier))

@@ -25,6 +25,7 @@ __all__ = ["cast", "convert", "with_length"]
 
 INTEGER_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
 _WHOLE_PART = r"^(\s*[+-]?\d*)\.\d*\s*$"
+# 'Z', an offset, or the name of a zone behind a blank.
 _ZONE = r"^(.*?)\s*(Z|[+-]\d\d:?\d\d|\s[A-Za-z][A-Za-z/_]*)\s*$"
 
 
@@ -47,11 +48,13 @@ class _Job:
 
 def cast(value: Expr, target: SqlType, name: Literal["CAST", "TRY_CAST"] = "CAST") -> Expr:
     """`CAST(value AS target)` or TRY_CAST, as a user may write it. Refuses what Flink refuses."""
+    # Whether the result may be NULL is part of its type, from which the planner draws conclusions.
     target = target.as_nullable(nullable=value.type.nullable or name == "TRY_CAST" or may_overflow(value.type, target))
     sql = _sql(value, target, name)
     result = combine([value], sql, target, f"{name}({value.text} AS {target.as_nullable()})")
     if sql == value.sql:
         return replace(result, column=value.column, keeps=value.identifies)
+    # A key that was only cast still identifies rows, if different values stay different.
     return replace(result, column=None, keeps=_kept(value, target))
 
 

@@ -37,6 +37,7 @@ def _sort(args: Sequence[Expr]) -> str:
             raise Refused("ARRAY_SORT takes TRUE or FALSE for its order", argument=index)
     ascending = flags[0] if flags else True
     array = args[0].sql
+    # Spark's sort_array can put NULLs only where they are by default.
     if len(flags) < 2 or flags[1] == ascending:
         return f"sort_array({array}, {str(ascending).lower()})"
     nulls = f"filter({array}, {_E} -> {_E} IS NULL)"

@@ -40,6 +40,7 @@ def compare(sign: str, left: Expr, right: Expr) -> Expr:
 
 def _predicate(sql: str, sign: str, left: Expr, right: Expr, *, converted: bool) -> Predicate | None:
     """Whole numbers compare alike in any width; strings byte by byte, if nothing was done to them."""
+    # 5 < x is x > 5: as data, a comparison has its column on the left.
     if left.column is None:
         left, right, sign = right, left, _TURNED.get(sign, sign)
     if left.column is None or right.literal is None or sign not in _TURNED:
@@ -90,6 +91,7 @@ def _meet(a: SqlType, b: SqlType) -> SqlType | None:
         if is_temporal(value) and other.is_string:
             return SqlType(value.name, precision=_FINEST.get(value.name))
     if {a.name, b.name} == {"TIMESTAMP", "TIMESTAMP_LTZ"}:
+        # With all digits that Spark has: the coarser precision of the two would make different instants equal.
         return timestamp_ltz(6)
     return common_type(a, b)
 

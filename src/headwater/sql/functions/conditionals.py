@@ -21,6 +21,7 @@ def _extreme(spark: str) -> Render:
         if len(args) == 1:
             return args[0].sql
         call = f"{spark}({', '.join(a.sql for a in args)})"
+        # Only of those that can be NULL: the usual call stays a single function.
         nulls = " OR ".join(f"{a.sql} IS NULL" for a in args if a.type.nullable)
         return f"CASE WHEN {nulls} THEN NULL ELSE {call} END" if nulls else call
 

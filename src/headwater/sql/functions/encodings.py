@@ -32,7 +32,7 @@ def _hashes() -> tuple[Function, ...]:
 
 def _sha2(args: Sequence[Expr]) -> str:
     if args[1].literal not in (224, 256, 384, 512):
-        raise Refused("SHA2 makes 224, 256, 384 or 512 bits", argument=1)
+        raise Refused("SHA2 supports 224, 256, 384 or 512 bits", argument=1)
     value = args[0].sql if args[0].type.is_binary else f"CAST({args[0].sql} AS BINARY)"
     return f"sha2({value}, {args[1].sql})"
 
@@ -83,6 +83,7 @@ CODINGS = (
     ),
     fn(
         "UUID() -> STRING!",
+        # Spark's uuid() is seeded when the plan is made. A job is planned once: every batch would repeat its values.
         "java_method('java.util.UUID', 'randomUUID')",
         "A new random identifier",
         deterministic=False,

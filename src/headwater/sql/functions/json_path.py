@@ -37,6 +37,7 @@ def parse_path(text: str) -> JsonPath:
         name = next((step[group] for group in ("single", "double", "name") if step[group] is not None), None)
         if name is not None and "'" in name:
             raise _refused(text, "A member's name cannot contain a quote.")
+        # In brackets, which both functions read alike, whatever is in the name.
         steps.append(f"['{name}']" if name is not None else f"[{step['index']}]")
         place = step.end()
     return JsonPath("".join(steps), (mode or "").lower() == "lax")

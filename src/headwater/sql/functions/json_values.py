@@ -29,6 +29,7 @@ def json_value(value: Expr, index: int = 0) -> str:
         f"map('ignoreNullFields', 'false', 'timeZone', 'UTC', 'timestampNTZFormat', '{timestamp}', "
         f"'timestampFormat', '{timestamp}XXX')"
     )
+    # to_json takes rows, maps and arrays only: a scalar is wrapped, and the wrapping {"v":…} is cut off.
     whole = f"to_json(named_struct('v', {value.sql}), {options})"
     text = f"substring({whole}, 6, char_length({whole}) - 6)"
     return f"CASE WHEN {value.sql} IS NOT NULL THEN {text} END" if value.type.nullable else text

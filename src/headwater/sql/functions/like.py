@@ -60,12 +60,14 @@ def _similar_regex(pattern: str) -> str:
             continue
         parts.append({"%": ".*", "_": "."}.get(character, character))
         place += 1
+    # The whole string has to match, line breaks included.
     return f"(?s)^(?:{''.join(parts)})$"
 
 
 def _end_of_set(pattern: str, start: int) -> int:
     depth = 0
     for place in range(start, len(pattern)):
+        # A set may contain classes, [[:ALPHA:]_], whose brackets are nested.
         depth += {"[": 1, "]": -1}.get(pattern[place], 0)
         if depth == 0:
             return place + 1

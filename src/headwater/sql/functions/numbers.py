@@ -36,6 +36,7 @@ def _rounded_type(args: Sequence[Expr]) -> SqlType:
     digits = _digits(args)
     if digits >= t.scale:
         return t
+    # One digit more: 9.9 becomes 10.
     whole = t.precision - t.scale + 1
     return decimal(min(38, whole + max(digits, 0)), max(digits, 0))
 
@@ -54,6 +55,7 @@ def _truncate(args: Sequence[Expr]) -> str:
     if t.is_integer:
         return value if digits >= 0 else f"CAST({value} - {value} % {unit} AS {t.spark()})"
     if is_fraction(t):
+        # In binary, 0.29 has no exact remainder by 0.01; below 1e18, DECIMAL(38, 18) holds every whole part.
         exact = f"CAST({value} AS DECIMAL(38,18))"
         cut = f"CAST({exact} - {exact} % {unit} AS {t.spark()})"
         return value if digits >= _MAX_DIGITS else f"CASE WHEN abs({value}) < 1e18D THEN {cut} ELSE {value} END"
@@ -70,6 +72,7 @@ def _to_whole(spark: str) -> Render:
         if t.is_integer:
             return value
         if is_fraction(t):
+            # Spark's ceil and floor go by BIGINT, which larger numbers do not fit into; those have no fraction.
             whole = f"CAST({spark}({value}) AS {t.spark()})"
             return f"CASE WHEN abs({value}) < {_EXACT_DOUBLE} THEN {whole} ELSE {value} END"
         return f"CAST({spark}({value}) AS {_whole_type(args).spark()})"

@@ -20,6 +20,7 @@ def _regexp(args: Sequence[Expr]) -> str:
 def _replace(args: Sequence[Expr]) -> str:
     """The replacement is a plain string in Flink: `$1` and backslashes mean themselves."""
     literal = args[2].literal
+    # Escaped while planning where that is possible; of other strings Spark does it for every row.
     if isinstance(literal, str):
         plain = string_literal(literal.replace("\\", "\\\\").replace("$", "\\$"))
     else:
@@ -45,6 +46,7 @@ def _extract(args: Sequence[Expr]) -> str:
     groups = _groups(args[1].literal)
     if groups is not None and isinstance(number, int) and not 0 <= number <= groups:
         return "CAST(NULL AS STRING)"
+    # regexp_extract answers an empty string both for no match and for an empty one; Flink answers NULL for the first.
     return f"CASE WHEN {text} RLIKE {pattern} THEN regexp_extract({text}, {pattern}, {index}) END"
 
 

@@ -50,6 +50,7 @@ class Function:
         if sql_type.name == "NULL":
             raise Refused(f"{self.name} of NULL alone has no type", hint="Write CAST(NULL AS INT), for example.")
         body = self.render if callable(self.render) else _template(self.render)
+        # Only what is mentioned twice needs to be bound: the lambda for it is not free.
         once = isinstance(self.render, str) and all(self.render.count(f"{{{i}}}") < 2 for i in range(len(values)))
         sql = body(values) if once else evaluated_once(values, body)
         text = f"{written}({', '.join(a.text for a in arguments)})"
@@ -104,6 +105,7 @@ class FunctionRegistry:
     def call(self, name: str, arguments: Sequence[Expr]) -> Expr:
         """The call of a function that exists, or Refused with what it accepts."""
         candidates = self.functions[name.upper()]
+        # Where several fit, the order in which they are declared decides.
         for function in candidates:
             if function.signature.mismatch(arguments) is None:
                 return function.call(arguments, name.upper())

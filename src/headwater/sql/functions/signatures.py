@@ -88,6 +88,7 @@ def _matches(kind: str, actual: SqlType, variables: dict[str, SqlType]) -> bool:
         if found is not None:
             variables[kind] = found
         return found is not None
+    # A bare NULL fits everything; it gets its type from the others, or from the parameter.
     if actual.name == "NULL":
         return True
     if kind.startswith("ARRAY<"):

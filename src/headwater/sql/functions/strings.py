@@ -71,6 +71,7 @@ def _as_regex(separator: Expr) -> str:
     """A separator is a plain string; Spark's split takes a regular expression."""
     if isinstance(separator.literal, str):
         return string_literal(_META.sub(r"\\\g<0>", separator.literal))
+    # At run time: \Q…\E quotes a separator, except for an \E inside of it, where the quoting has to be interrupted.
     start, end, inner = (string_literal(text) for text in ("\\Q", "\\E", "\\E\\\\E\\Q"))
     return f"concat({start}, replace({separator.sql}, {end}, {inner}), {end})"
 
@@ -94,6 +95,7 @@ def _split(args: Sequence[Expr]) -> str:
 
 def _initcap(args: Sequence[Expr]) -> str:
     """A word is a run of ASCII letters and digits, as in Flink; Spark's own splits at blanks only."""
+    # All runs, words and what is between them: joined again, they are the string.
     words = f"regexp_extract_all({args[0].sql}, '[A-Za-z0-9]+|[^A-Za-z0-9]+', 0)"
     changed = "concat(upper(left(`__w`, 1)), lower(substring(`__w`, 2)))"
     word = f"CASE WHEN `__w` RLIKE '^[A-Za-z0-9]' THEN {changed} ELSE `__w` END"

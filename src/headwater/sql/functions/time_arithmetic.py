@@ -96,6 +96,7 @@ def truncated(value: str, precision: int) -> str:
     """A TIMESTAMP or an instant without what is finer than `precision` digits of a second."""
     if precision >= _FRACTION_DIGITS:
         return value
+    # As a DECIMAL: the remainder of a DOUBLE by 0.1 is rarely exact.
     step = f"CAST({10.0**-precision:.{precision}f}BD AS DECIMAL(8,6))"
     # Subtracted, because no function of Spark truncates to tenths or hundredths of a second.
     return f"({value} - make_dt_interval(0, 0, 0, extract(SECOND FROM {value}) % {step}))"

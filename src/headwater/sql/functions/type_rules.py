@@ -76,6 +76,7 @@ def _digits(t: SqlType) -> tuple[int, int]:
 def _bounded(precision: int, scale: int) -> SqlType:
     if precision <= MAX_PRECISION:
         return decimal(precision, scale)
+    # Digits behind the point go first, down to six of them: losing those in front would be an overflow.
     whole = precision - scale
     return decimal(MAX_PRECISION, max(MAX_PRECISION - whole, min(scale, _MIN_SCALE)))
 
@@ -116,6 +117,7 @@ def arithmetic_type(operator: str, a: SqlType, b: SqlType) -> SqlType:
         assert result is not None
     elif a.name == "DECIMAL" or b.name == "DECIMAL":
         result = _DECIMAL_RULES[operator](_digits(a), _digits(b))
+    # A remainder is smaller than its divisor, so it fits.
     elif operator == "%":
         result = b
     else:
@@ -130,6 +132,7 @@ def _wider(a: SqlType, b: SqlType) -> SqlType:
 def common_type(a: SqlType, b: SqlType) -> SqlType | None:
     """The type that holds the values of both without a CAST in the query, or None."""
     nullable = a.nullable or b.nullable
+    # Before anything else: NULL literals have a type of their own, which any other type absorbs.
     if a.name == "NULL" or b.name == "NULL":
         return (b if a.name == "NULL" else a).as_nullable()
     if a.as_nullable() == b.as_nullable():

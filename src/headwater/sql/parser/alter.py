@@ -39,6 +39,7 @@ class AlterationParser:
         if self.cursor.accept("SET"):
             pairs = self.parser.hints.options()
             options = {key.text: value.text for key, value in pairs}
+            # Kept per option: an error about a value points to it, and not to the statement.
             positions = {key.text: self.text.script.span(key.start, value.end) for key, value in pairs}
             return AlterTable(
                 name=name, options=options, option_positions=positions, if_exists=if_exists, **self.text.since(first)

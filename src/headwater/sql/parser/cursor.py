@@ -44,6 +44,7 @@ _STRINGS = (TokenKind.STRING, TokenKind.UNICODE_STRING)
 
 def positioned(node: _N, token: Token) -> _N:
     """Give a node that has no position yet the position of the token it began with."""
+    # A rule further in has made the node, and knows better where it begins.
     if "start" not in node.meta:
         node.meta["start"] = token.start
         node.meta["end"] = token.end - 1  # inclusive, as in sqlglot's own nodes

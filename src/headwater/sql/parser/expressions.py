@@ -99,7 +99,8 @@ class ExpressionParser:
         right = self._climb(level + 1)
         if level == _COMPARISON and isinstance(right, exp.Not):  # NOT would take what follows the comparison
             right = exp.Paren(this=right)
-        if word == "/":  # of the operands' own type, and an error for zero: nothing for sqlglot to adapt
+        # Of the operands' own type, and an error for zero: nothing for sqlglot to adapt.
+        if word == "/":
             return exp.Div(this=left, expression=right, typed=True, safe=False)
         return _BINARY[word][1](this=left, expression=right)
 
@@ -223,6 +224,7 @@ class ExpressionParser:
         else:
             self.cursor.fail_expected("the name of a field")
         if isinstance(node, exp.Column) and not node.args.get("catalog") and not node.is_star:
+            # a.b.c may be a column of a table or a field of a row; which one is known only in a scope.
             parts = {"table": node.this, "db": node.args.get("table"), "catalog": node.args.get("db")}
             return exp.Column(this=field, **parts).update_positions(node)
         return exp.Dot(this=node, expression=field).update_positions(node)

@@ -65,6 +65,7 @@ class FunctionParser:
     def call(self) -> exp.Expr | None:
         """The function call that comes next, or None."""
         token, behind = self.cursor.here, self.cursor.peek()
+        # Looked for first: a path that no parenthesis follows is the name of a column.
         if behind.word == "." and (path := self._path()) is not None:
             return path
         if behind.word != "(":

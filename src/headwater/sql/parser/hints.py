@@ -25,6 +25,7 @@ class HintParser:
         pairs = self.cursor.parenthesized(self._pair)
         seen: set[str] = set()
         for key, _ in pairs:
+            # A dictionary would keep the last one without a word.
             if key.text in seen:
                 self.cursor.fail(f"The option '{key.text}' appears twice", at=key)
             seen.add(key.text)

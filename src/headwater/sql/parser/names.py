@@ -58,6 +58,7 @@ class NameParser:
             names.append(self.cursor.name(what))
         if len(names) <= longest:
             return names
+        # The catalog is dropped here, so that one table has one name everywhere else.
         if len(names) > longest + 1 or names[0].name != DEFAULT_CATALOG:
             path = ".".join(name.name for name in names[:-longest])
             hint = f"There is one catalog, {DEFAULT_CATALOG}: write {joined([n.name for n in names[-longest:]])}."

@@ -67,6 +67,7 @@ class QueryParser:
         token = self.cursor.advance()
         distinct = self.cursor.accept_any(("ALL", "DISTINCT")) != "ALL"
         right = self._term()
+        # a UNION b INTERSECT c is a UNION (b INTERSECT c).
         if token.word != "INTERSECT":
             right = self._intersected(right)
         node = _SET_OPERATIONS[token.word](this=left, expression=right, distinct=distinct)
@@ -118,7 +119,8 @@ class QueryParser:
     def _row(self) -> tuple[Token, exp.Tuple]:
         """`(a, b)`, `ROW(a, b)`, or `a` alone."""
         token = self.cursor.here
-        if self.cursor.at("ROW", "("):  # here it makes the columns of a row, not one column of type ROW
+        # Here it makes the columns of a row, not one column of type ROW.
+        if self.cursor.at("ROW", "("):
             self.cursor.advance()
         if self.cursor.at("("):
             values = self.cursor.parenthesized(self.parser.expression)

@@ -118,7 +118,8 @@ class TableParser:
         like = self._like()
         query = self._query(order)
         self._end_of_table()
-        if like is None and query is None:  # either may bring the columns that a key or a watermark names
+        # Either may bring the columns that a key or a watermark names, so they cannot be checked yet.
+        if like is None and query is None:
             self._check_names(elements, partitions)
         return CreateTable(
             name=name,
@@ -195,7 +196,8 @@ class TableParser:
         if self.cursor.accept("("):
             while not self.cursor.accept(")"):
                 self._like_rule(rules)
-                self.cursor.accept(",")  # Flink has none between the rules; people write them
+                # Flink has no comma between the rules of LIKE; people write one.
+                self.cursor.accept(",")
         return LikeClause(table, rules)
 
     def _like_rule(self, rules: dict[str, str]) -> None:

@@ -178,7 +178,8 @@ class TypeParser:
     def _temporal(self, token: Token) -> SqlType:
         name = token.word
         numbers = self._numbers(1)
-        default = 0 if name == "TIME" else 6  # Flink's defaults: seconds for TIME, microseconds for timestamps
+        # Flink's defaults: seconds for TIME, microseconds for timestamps.
+        default = 0 if name == "TIME" else 6
         precision = self._in_range(f"The precision of {name}", numbers[0], 0, 9) if numbers else default
         if name != "TIMESTAMP_LTZ" and self.cursor.accept("WITHOUT"):
             self.cursor.expect("TIME", "ZONE")

@@ -36,5 +36,5 @@ def _escape_character(cursor: Cursor) -> str:
         cursor.fail_expected("a string in single quotes")
     cursor.advance()
     if len(token.text) != 1 or token.text.isalnum() or token.text in "+'\" ":
-        cursor.fail("UESCAPE takes one character that is no letter, digit, quote or '+'", at=token)
+        cursor.fail("UESCAPE takes one character that is not a letter, digit, quote or '+'", at=token)
     return token.text

@@ -82,6 +82,7 @@ class WindowParser:
 
     def _at_base(self) -> bool:
         token = self.cursor.here
+        # RANGE is not reserved, but here it begins the frame.
         free = token.word not in RESERVED and token.word not in _FRAMES
         return token.kind is TokenKind.NAME or (token.kind is TokenKind.WORD and free)
 

@@ -1,0 +1,45 @@
+"""Conditions that readers evaluate on what they read, so that rows nobody wants do not leave the worker."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import pyarrow as pa
+
+from headwater.changelog.conditions import And, ColumnRef, Compare, Condition, IsNull, Literal, Not, Or
+from headwater.plan import nodes as n
+from headwater.sql.typed import Expr, Predicate
+
+__all__ = ["condition_of", "filters_above_scan", "readable_part"]
+
+
+def filters_above_scan(node: n.Node) -> tuple[n.Scan, list[Expr]] | None:
+    """The table below filters, and what they ask of it; None if there is anything else."""
+    predicates: list[Expr] = []
+    while isinstance(node, n.Filter):
+        predicates.append(node.predicate)
+        node = node.input
+    return (node, predicates) if isinstance(node, n.Scan) else None
+
+
+def readable_part(predicates: list[Expr]) -> Condition | None:
+    """What readers can evaluate of filters that must all be passed: a row that fails it fails them."""
+    parts = [part for predicate in predicates for part in predicate.conjuncts or (predicate,)]
+    known = [part.as_predicate for part in parts]
+    found = [condition_of(predicate) for predicate in known if predicate is not None]
+    return reduce(And, found) if found else None
+
+
+def condition_of(predicate: Predicate) -> Condition:
+    parts = [condition_of(operand) for operand in predicate.operands]
+    match predicate.operator:
+        case "AND":
+            return reduce(And, parts)
+        case "OR":
+            return reduce(Or, parts)
+        case "NOT":
+            return Not(parts[0])
+        case "IS NULL":
+            return IsNull(ColumnRef(predicate.column))
+    kind = pa.int64() if isinstance(predicate.literal, int) else pa.string()
+    return Compare(predicate.operator, ColumnRef(predicate.column), Literal(predicate.literal, kind))
