@@ -9,6 +9,7 @@ from typing import Any
 from kafka_lab import Lab
 from pyspark.sql import DataFrame
 
+from headwater.changelog.conditions import Condition
 from headwater.connectors.kafka.read.fetch import CHUNK_ROWS
 from headwater.connectors.kafka.read.reader import KafkaReader
 from headwater.connectors.kafka.read.source import KafkaSource
@@ -50,9 +51,12 @@ class Reading:
 
         return plan.decode(self.spark.range(0, len(splits), 1, len(splits)).mapInArrow(read, plan.schema))
 
-    def rows(self, columns: Sequence[str] = (), *, in_columns: bool = True) -> list[str]:
-        """All rows, in no order. Unless `in_columns`, Spark's expressions alone read all of them."""
-        plan = self.source.scan(list(columns) or self.names)
+    def rows(
+        self, columns: Sequence[str] = (), *, in_columns: bool = True, where: Condition | None = None
+    ) -> list[str]:
+        """All rows, in no order, but for those that readers leave out because `where` is not TRUE. Unless `in_columns`,
+        Spark's expressions alone read all of them."""
+        plan = self.source.scan(list(columns) or self.names, where=where)
         assert plan is not None
         if not in_columns:
             plan = refusing(plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from kafka_lab import Lab
 from reading_lab import Reading
 
-from headwater.changelog.conditions import And, ColumnRef, Compare, Literal
+from headwater.changelog.conditions import And, ColumnRef, Compare, IsNull, Literal, Or
 from headwater.changelog.preaggregate import PartialAggregate, PreAggregation
 from headwater.connectors.runtime import LocalAggregation
 from headwater.testing.kafka import Record
@@ -170,6 +171,27 @@ def test_a_condition_holds_for_what_was_read_and_for_what_was_not(lab: Lab, chun
     assert found is not None
     counts = {who: sum(r.c for r in found if r.g == who) for who in {r.g for r in found}}
     assert counts == Counter(r["who"] for r in expected)
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+@pytest.mark.parametrize("columns", [COLUMNS, "s STRING, n BIGINT, o BIGINT METADATA FROM 'offset' VIRTUAL"])
+def test_readers_leave_out_what_fails_a_condition_and_nothing_else(lab: Lab, name: str, columns: str) -> None:
+    """What they refuse, or cannot be sure of, they pass on."""
+    options = {"topic": produced(lab, name), "format": name, "scan__bad_records": "skip"}
+    where = Or(Compare(">", ColumnRef("n"), Literal(4, pa.int64())), IsNull(ColumnRef("s")))
+    for chunk_rows in (1, 1000):
+        reading = Reading(lab, columns, chunk_rows=chunk_rows, **options)
+        everything, found = Counter(reading.rows()), Counter(reading.rows(where=where))
+        left_out = everything - found
+        assert not found - everything
+        assert not [row for row in left_out if _number_in(row) > 4 or "s=None" in row]
+        if name == "json":
+            assert sum(left_out.values()) >= 5  # 0 to 4, which are read in columns
+
+
+def _number_in(row: str) -> int:
+    found = re.search(r" n=(-?[0-9]+)", row)
+    return int(found[1]) if found else -1
 
 
 def test_properties_that_only_the_jvm_knows(lab: Lab) -> None:

@@ -15,6 +15,7 @@ _CHUNK_BYTES = 1 << 20
 def arrow_chunks(_: int, batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
     """The number of rows, and the rows as an Arrow stream."""
     for batch in batches:
+        # Chunks of about a megabyte: the driver can show the first rows while the rest is on its way.
         rows = max(1, batch.num_rows * _CHUNK_BYTES // max(batch.nbytes, 1))
         for first in range(0, batch.num_rows, rows):
             piece, buffer = batch.slice(first, rows), pa.BufferOutputStream()

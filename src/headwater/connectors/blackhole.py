@@ -1,4 +1,4 @@
-"""`blackhole`: takes every change and forgets it, to see how fast a query alone is."""
+"""`blackhole`: accepts every change and discards it, to measure a query without its sink."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["BLACKHOLE", "BlackholeSink"]
 
 class BlackholeConnector(Connector):
     identifier = "blackhole"
-    summary = "Takes every row and forgets it."
+    summary = "Accepts every row and discards it."
     options = (CONNECTOR,)
     accepts = Accepts.ALL
 

@@ -1,4 +1,4 @@
-"""`datagen`: rows made up from the types of the columns, endless or `number-of-rows` of them."""
+"""`datagen`: rows generated from the types of the columns, without end or `number-of-rows` of them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,14 @@ __all__ = ["DATAGEN", "FIELD_OPTIONS"]
 
 # Declared for every column: 'fields.<column>.kind' and so on.
 FIELD_OPTIONS: tuple[Option, ...] = (
-    Option("kind", enum(("random", "sequence")), "How values are made.", "random", choices=("random", "sequence")),
-    Option("min", STRING, "Least value of 'random' numbers. Default: the least of the type."),
-    Option("max", STRING, "Greatest value of 'random' numbers. Default: the greatest of the type."),
-    Option("max-past", DURATION, "How long before now a 'random' timestamp may be. Default: now itself."),
+    Option("kind", enum(("random", "sequence")), "How values are generated.", "random", choices=("random", "sequence")),
+    Option("min", STRING, "Minimum of 'random' numbers. Default: the minimum of the type."),
+    Option("max", STRING, "Maximum of 'random' numbers. Default: the maximum of the type."),
+    Option("max-past", DURATION, "Maximum age of a 'random' timestamp. Default: the current time."),
     Option(
         "length", INT, "Length of 'random' CHAR, VARCHAR, STRING, BINARY, VARBINARY, BYTES, ARRAY, MAP and MULTISET."
     ),
-    Option(
-        "var-len", BOOL, "Whether 'length' is only the greatest length, for VARCHAR, STRING, VARBINARY, BYTES.", False
-    ),
+    Option("var-len", BOOL, "Whether 'length' is the maximum length, for VARCHAR, STRING, VARBINARY, BYTES.", False),
     Option("null-rate", STRING, "Share of NULLs, between 0 and 1.", "0"),
     Option("start", STRING, "First value of a 'sequence'."),
     Option("end", STRING, "Last value of a 'sequence'. The table ends with the first sequence that ends."),
@@ -38,13 +36,13 @@ FIELD_OPTIONS: tuple[Option, ...] = (
 
 class DatagenConnector(Connector):
     identifier = "datagen"
-    summary = "Makes up rows."
+    summary = "Generates rows."
     options = (
         CONNECTOR,
-        Option("rows-per-second", LONG, "Rows made in a second, at most.", 10_000),
-        Option("number-of-rows", LONG, "Rows made altogether; then the table ends. Default: no end."),
-        Option("scan.parallelism", INT, "Number of tasks that make rows."),
-        Option("fields.*", STRING, "How the values of a column are made, see below.", prefix=True),
+        Option("rows-per-second", LONG, "Maximum number of rows per second.", 10_000),
+        Option("number-of-rows", LONG, "Total number of rows, after which the table ends. Default: no end."),
+        Option("scan.parallelism", INT, "Number of tasks that generate rows."),
+        Option("fields.*", STRING, "How the values of a column are generated, see below.", prefix=True),
     )
     emits = Emits.APPEND
     column_options = FIELD_OPTIONS

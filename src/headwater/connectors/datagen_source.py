@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql.types import LongType, StructType
 
 from headwater.catalog.tables import Table
+from headwater.changelog.conditions import Condition
 from headwater.connectors.runtime import (
     PLACE,
     LocalAggregation,
@@ -82,6 +83,7 @@ class DatagenSource(UnchangingSource):
         local: LocalAggregation | None = None,
         order: RowOrder = "any",
         fields: Mapping[str, Sequence[str]] | None = None,
+        where: Condition | None = None,
     ) -> ScanPlan | None:
         if local is not None:
             return None
@@ -142,6 +144,7 @@ class _Maker:
         half = 1 << (_LIMITS[kind.name] - 1)
         low = int(self._source._option(self._column, "min") or -half)
         high = int(self._source._option(self._column, "max") or half - 1)
+        # The size of such a range does not fit into a BIGINT literal: all bits are used instead.
         if high - low >= 1 << 63:
             return self.bits(salt)
         return f"pmod({self.bits(salt)}, {high - low + 1}L) + {low}L"
@@ -187,7 +190,7 @@ class _Maker:
             return f"map_from_arrays(array_distinct(array({keys[0]})), array({elements[0]}))"
         if kind.name == "MULTISET":
             return f"map({elements[0]}, 1)"
-        raise ValidationError(f"'datagen' cannot make values of type {kind} for column '{self._column}'.")
+        raise ValidationError(f"'datagen' cannot generate values of type {kind} for column '{self._column}'.")
 
 
 def _numbers(splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:

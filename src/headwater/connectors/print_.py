@@ -28,11 +28,11 @@ _one_at_a_time = threading.Lock()
 
 class PrintConnector(Connector):
     identifier = "print"
-    summary = "Shows every change on the standard output."
+    summary = "Prints every change to standard output."
     options = (
         CONNECTOR,
         Option("print-identifier", STRING, "Text in front of every line: '<text>> +I[…]'."),
-        Option("standard-error", BOOL, "Whether lines go to the standard error instead of the standard output.", False),
+        Option("standard-error", BOOL, "Whether lines go to standard error instead of standard output.", False),
         Option("sink.parallelism", INT, "Number of tasks that write. Lines then start with the number of their task."),
     )
     accepts = Accepts.ALL
@@ -69,6 +69,7 @@ class PrintSink(Sink):
         return _Lines(self._identifier, self._writers > 1)
 
     def show(self, chunk: bytes) -> int:
+        # Jobs print from threads of their own: without it, lines of two of them would be mixed.
         with _one_at_a_time:
             stream = sys.stderr if self._error else sys.stdout
             stream.write(chunk.decode())

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from headwater.protocol.batch_ids import BatchId
 from headwater.protocol.records import Position
 
-if TYPE_CHECKING:  # 'headwater check' knows all connectors without Spark
+# `headwater check` knows all connectors without Spark.
+if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
@@ -162,11 +163,13 @@ class Source(Protocol):
         local: LocalAggregation | None = None,
         order: RowOrder = "any",
         fields: Mapping[str, Sequence[str]] | None = None,
+        where: Condition | None = None,
     ) -> ScanPlan | None:
         """How `columns` are read, with the kind and order columns of a changelog source; or, with `local`, groups and
         partial aggregates instead of rows: None if this source cannot do that. With the order
         'partition', every row is read, in the order of its partition, which is in the column PLACE. Of the columns in
-        `fields`, which are of type ROW, only these fields are read; the source may leave out the others."""
+        `fields`, which are of type ROW, only these fields are read; the source may leave out the others. It may also
+        leave out rows for which `where` is not TRUE: whoever asks tests the rest again."""
         ...
 
     def partitions(self, position: Position) -> Sequence[str]:

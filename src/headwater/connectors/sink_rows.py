@@ -22,6 +22,7 @@ def checked_not_null(rows: DataFrame, table: Table) -> DataFrame:
     strict = {c.name for c in table.written_columns if not c.type.nullable}
     if not strict:
         return rows
+    # A tombstone has a key and no value: what else was in the row may be NULL.
     deletes = KIND in rows.columns
     return rows.selectExpr(
         *(
@@ -43,6 +44,7 @@ def _checked(name: str, table: Table, unless: str) -> str:
 def with_old_rows(rows: DataFrame, key: Sequence[str]) -> DataFrame:
     """Changes without -U: the row that a +U replaces is beside it as `OLD`. The changes of a key stay in order."""
     names = [quote_name(name) for name in rows.columns]
+    # Grows in the order of rows within a task, which is all that is needed: the changes of a key are in one.
     placed = rows.withColumn("__place", F.monotonically_increasing_id())
     of_key = Window.partitionBy(*map(quote_name, key)).orderBy("__place")
     whole = F.struct(*names)

@@ -54,7 +54,8 @@ def prepare_worker() -> None:
     _end_silently(sys.modules.get("pyspark.worker"))
 
 
-_modules = 0  # how many were loaded when their objects were last put out of the collector's way
+# How many modules were loaded when their objects were last put out of the collector's way.
+_modules = 0
 
 
 def _keep_modules() -> None:

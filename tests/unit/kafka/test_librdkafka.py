@@ -118,7 +118,15 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("there is no keytool on the path")
     place = tmp_path_factory.mktemp("stores")
     for kind in ("jks", "pkcs12"):
-        command = [KEYTOOL, "-genkeypair", "-keystore", str(place / f"store.{kind}"), "-storetype", kind]
+        command = [
+            KEYTOOL,
+            "-J-XX:TieredStopAtLevel=1",
+            "-genkeypair",
+            "-keystore",
+            str(place / f"store.{kind}"),
+            "-storetype",
+            kind,
+        ]
         command += ["-storepass", PASSWORD, "-keypass", PASSWORD, "-alias", "me", "-dname", "CN=me", "-keyalg", "EC"]
         subprocess.run(command, check=True, capture_output=True)
     return place

@@ -125,6 +125,7 @@ class Admin(ABC):
     def topics(self, pattern: str) -> list[str]:
         """The topics whose whole names match a regular expression as Java knows them; not Kafka's own."""
         try:
+            # Python's expressions are not quite Java's, and patterns are copied from Flink.
             matcher = getattr(jvm(self._spark), "java.util.regex.Pattern").compile(pattern)
         except (Py4JError, PySparkException) as error:
             raise ValidationError(
@@ -141,6 +142,7 @@ def open_admin(spark: Any, properties: Mapping[str, str]) -> Admin:
 
     try:
         settings = admin_settings(properties)
+    # A login module or a key store that only Java can read is no error of the table: Spark's client understands it.
     except ValidationError:
         return JvmAdmin(spark, properties)
     return RdKafkaAdmin(spark, properties, settings)

@@ -30,7 +30,7 @@ class UnknownTopicError(KafkaRefusedError):
 
 @dataclass(frozen=True)
 class Translation:
-    """`fact` may name what the request was `about` and the `servers`. What does not pass is a refusal."""
+    """`fact` may name what the request was `about` and the `servers`. A permanent failure is a KafkaRefusedError."""
 
     fact: str
     hint: str
@@ -104,6 +104,7 @@ def client_error(chain: Sequence[tuple[str, str]], about: str, servers: str) -> 
     """`chain` are the names and messages of an exception and its causes, the outermost first. The first name that says
     something decides; a timeout is asked for its cause, which says more."""
     names = [name for name, _ in chain if name in MEANINGS]
+    # Nearly every failure ends in a timeout, which says the least.
     telling = [name for name in names if name != "TimeoutException"] or names
     name = telling[0] if telling else ""
     meaning = MEANINGS.get(name, _UNKNOWN)

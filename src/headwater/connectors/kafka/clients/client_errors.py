@@ -43,6 +43,7 @@ class LastError:
         self.last = None
 
     def __call__(self, error: KafkaError) -> None:
+        # 'All brokers down' follows every other error, and explains none.
         if self.last is None or error.code() != KafkaError._ALL_BROKERS_DOWN:
             self.last = error
 

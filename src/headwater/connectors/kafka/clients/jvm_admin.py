@@ -1,9 +1,8 @@
 """Questions to the broker, asked with the Kafka client inside Spark's JVM, which understands all `properties.*`.
 
-Jobs ask where
-their topics end many times a second, so little may cross over to the JVM: classes are asked for by their full names
-(for every part of a name the JVM would search all its jars), and Java's iterators are not used (they end with an
-exception, which PySpark takes long to translate).
+Jobs ask for the ends of their topics many times a second, so every call into the JVM counts: classes are looked up by
+their full names (the JVM would search all its jars for every part of a name), and Java's iterators are not used (they
+end with an exception, which PySpark is slow to translate).
 """
 
 from __future__ import annotations
@@ -56,6 +55,7 @@ class JvmAdmin(Admin):
                 config.put(key, value)
         try:
             return self._class("org.apache.kafka.clients.admin.AdminClient").create(config)
+        # To py4j an unknown class is a package, and a package cannot be called.
         except TypeError as error:
             raise SetupError(
                 "Spark's JVM has no Kafka client classes.",
@@ -68,6 +68,8 @@ class JvmAdmin(Admin):
         self._client.close(self._class("java.time.Duration").ofSeconds(1))
 
     def all_topics(self) -> list[str]:
+        # Joined in the JVM, where one call does it: every element of a Java collection would be a round trip. Names of
+        # topics have no commas.
         names = self._get(self._client.listTopics().names(), "all topics")
         return [name for name in self._class("java.lang.String").join(",", names).split(",") if name]
 
@@ -106,6 +108,7 @@ class JvmAdmin(Admin):
     def at_time(self, partitions: Iterable[TopicPartition], millis: int) -> Offsets:
         wanted = list(partitions)
         found = self._list((wanted, self._asking(wanted, self._specs.forTimestamp(millis))))
+        # The broker answers -1 for a partition whose messages are all older.
         missing = [tp for tp, offset in found.items() if offset < 0]
         return {**found, **(self.latest(missing) if missing else {})}
 
@@ -182,6 +185,7 @@ class JvmAdmin(Admin):
         return None if entry is None else str(entry.value())
 
     def _java(self, tp: TopicPartition) -> Any:
+        # Kept for the life of the job: making one is a round trip, and every request and every answer is keyed by them.
         if tp not in self._partitions:
             self._partitions[tp] = self._class("org.apache.kafka.common.TopicPartition")(tp[0], tp[1])
         return self._partitions[tp]

@@ -77,6 +77,7 @@ class RdKafkaAdmin(Admin):
         except KafkaException as error:
             self._client.poll(0)
             raise self._translated(error, "all topics") from None
+        # The name does not say it: users have topics that begin with '__', too. Only the description tells Kafka's own.
         described = self._described([name for name in found if name.startswith("__")])
         own = {name for name, topic in described.items() if topic.is_internal}
         return [name for name in found if name not in own]
@@ -109,6 +110,7 @@ class RdKafkaAdmin(Admin):
 
     def at_time(self, partitions: Iterable[TopicPartition], millis: int) -> Offsets:
         found = self._asked(list(partitions), [(OffsetSpec.for_timestamp(millis), "read_uncommitted")])[0]
+        # The broker answers -1 for a partition whose messages are all older.
         missing = [tp for tp, offset in found.items() if offset < 0]
         return {**found, **(self.latest(missing) if missing else {})}
 
@@ -231,6 +233,7 @@ class RdKafkaAdmin(Admin):
         deadline = time.monotonic() + TIMEOUT_SECONDS
         while True:
             try:
+                # In short waits: a refused login arrives as an event of the client, which only `poll` hands out.
                 return future.result(_POLL_SECONDS)
             except KafkaException as error:
                 cause: KafkaError = error.args[0]
@@ -249,6 +252,7 @@ class RdKafkaAdmin(Admin):
     def _translated(self, error: KafkaException, about: str) -> HeadwaterError:
         cause: KafkaError = error.args[0]
         last, self._last_error.last = self._last_error.last, None
+        # A timeout names no cause; what the client complained about before it does.
         chain = [cause]
         if last is not None and last.code() != cause.code() and cause.code() in _VAGUE:
             chain.append(last)

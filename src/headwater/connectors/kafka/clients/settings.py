@@ -22,12 +22,14 @@ _DEFAULTS: Mapping[str, Any] = {
     "queue.buffering.max.messages": 1_000_000,
     "queue.buffering.max.kbytes": 128 << 10,
     "message.timeout.ms": 120_000,
-    "retry.backoff.ms": 20,  # two transactions in a row may have to wait for each other: not for long
+    # A transaction may have to wait until the one before it is completed: not for long.
+    "retry.backoff.ms": 20,
     "delivery.report.only.error": True,
     "log_level": 0,  # what matters arrives as an error
 }
 _READER_DEFAULTS: Mapping[str, Any] = {
-    "group.id": "headwater",  # the client insists on one; it neither joins it nor commits to it
+    # The client insists on a group; it neither joins it nor commits to it.
+    "group.id": "headwater",
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
     "enable.partition.eof": True,  # the last offsets of a range may hold nothing
@@ -80,6 +82,8 @@ _READING = {
     "isolation.level": "isolation.level",
     "max.partition.fetch.bytes": "fetch.message.max.bytes",
 }
+# Understood, but not handed to a client: the driver acts on them, or they are about membership in a group, which no
+# client here joins.
 _ELSEWHERE = frozenset(
     {
         "allow.auto.create.topics",
@@ -152,6 +156,7 @@ def admin_settings(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _is_known(key: str) -> bool:
+    # One set of properties serves a table's reader and its writer, so each ignores what is for the other.
     known = key in _WRITING or key in _READING or key in _ELSEWHERE or key.startswith(("metrics.", "metric."))
     return known or key in _SECURITY or _STORES.fullmatch(key) is not None
 
@@ -187,5 +192,6 @@ def _tls(properties: Mapping[str, str]) -> dict[str, str]:
     settings = {}
     algorithm = properties.get("ssl.endpoint.identification.algorithm")
     if algorithm is not None:
+        # Java turns the check of host names off by an empty value, librdkafka by 'none'.
         settings["ssl.endpoint.identification.algorithm"] = algorithm or "none"
     return {**settings, **trust_store(properties), **key_store(properties)}

@@ -34,8 +34,8 @@ _WRITER = {
     "buffer.memory": str(128 << 20),
     "send.buffer.bytes": str(1 << 20),
 }
-# Flink's name for what Kafka's own 'enable.auto.commit' means to us, too.
 _OLDER = "spark.sql.sources.useV1SourceList"
+# Kafka's name and Flink's for the same thing.
 _COMMITS = ("enable.auto.commit", "commit.offsets.on.checkpoint")
 # Ours to act on: positions are kept in checkpoints, and the source commits them to groups.
 NOT_FOR_CLIENTS = frozenset({"group.id", "auto.offset.reset", "auto.commit.interval.ms", *_COMMITS})

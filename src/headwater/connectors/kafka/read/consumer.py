@@ -1,10 +1,11 @@
-"""A librdkafka consumer inside a Python worker: the messages of splits as they arrive, and what else it hears."""
+"""A librdkafka consumer inside a Python worker: the messages of its splits, ends of partitions, and errors."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Literal
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -20,9 +21,12 @@ AT_ONCE = 16_384
 OnDataLoss = Literal["fail", "continue"]
 """'scan.on-data-loss': whether messages that are gone fail the batch, or are passed over."""
 
+# `consume` returns only when it has the full number or its time is over: a longer time would hold back the last
+# messages.
 POLL_SECONDS = 0.01
 SILENCE_SECONDS = 30.0
 GONE_SECONDS = 1.0
+LOOK_UP_SECONDS = 1.0
 
 
 class SplitConsumer:
@@ -31,6 +35,7 @@ class SplitConsumer:
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._last_error = LastError()
         self._consumer = Consumer({**settings, "error_cb": self._last_error})
+        self._asked: set[str] = set()  # topics that the client was asked to look up
 
     def gathered(self, splits: Sequence[KafkaSplit], on_loss: OnDataLoss, most_bytes: int) -> list[Run] | None:
         """All messages of some splits, fetched together; None if they are too large to be kept."""
@@ -40,6 +45,7 @@ class SplitConsumer:
             for split, messages in received:
                 found[split] += messages
                 size += sum(map(len, messages))
+            # Unassigned at once: what the client has queued must not reach the next user of this consumer.
             if size > most_bytes:
                 self._consumer.unassign()
                 return None
@@ -50,13 +56,15 @@ class SplitConsumer:
         last offset, with a message behind it, or when the broker says that nothing is left before it."""
         self._last_error.last = None
         reading = _Reading(splits, on_loss)
+        self._look_up({split.topic for split in splits})
         # Assigned, not subscribed: positions come from the intent, and no group decides about partitions.
         self._consumer.assign([TopicPartition(s.topic, s.partition, s.first) for s in splits])
         heard = time.monotonic()
         while not reading.is_done:
             received = self._consume(min(AT_ONCE, reading.left), splits[0])  # 1
             messages = received
-            if any(map(Message.error, received)):  # few are no messages: this is several times faster than a loop
+            # Events are rare among messages: this test is several times faster than a loop.
+            if any(map(Message.error, received)):
                 messages = [m for m in received if m.error() is None]
             # The client reads ahead of what was asked, across the end of a split.
             runs = reading.taken(messages)  # 2, 3
@@ -71,6 +79,14 @@ class SplitConsumer:
             if runs:
                 yield runs
         self._consumer.unassign()
+
+    def _look_up(self, topics: set[str]) -> None:
+        """Left to itself, the client looks up a topic that is new to it by a timer that ticks once a second: the first
+        batch of a job would wait for that. What is wrong, or slow, shows when the topic is read."""
+        for topic in topics - self._asked:
+            with suppress(KafkaException):
+                self._consumer.list_topics(topic, timeout=LOOK_UP_SECONDS)
+        self._asked |= topics
 
     def _endure(self, silence: float, reading: _Reading) -> None:
         """Nothing was heard for so many seconds. The client waits long for a topic that does not exist (any more)."""
@@ -103,6 +119,11 @@ class SplitConsumer:
         if problem is None or problem.code() in _NOT_OURS:
             return
         split = reading.of(event)
+        if split is None:
+            # Of a partition that was read before, or of no partition at all: that is about whatever is still open.
+            if event.topic() is not None or reading.is_done:
+                return
+            split = reading.first_open
         if problem.code() == KafkaError._PARTITION_EOF:
             reading.reached(split, int(event.offset() or 0))
         elif reading.continues and problem.code() in _LOST:
@@ -121,6 +142,7 @@ class SplitConsumer:
             raise self._failure(error.args[0], split) from error
         place = low if reading.places[split] < low < split.end else split.end
         reading.reached(split, place)
+        # After such an error the client has stopped fetching the partition; only a new assignment starts it again.
         if place < split.end:
             self._consumer.incremental_unassign([partition])
             self._consumer.incremental_assign([TopicPartition(split.topic, split.partition, place)])
@@ -142,6 +164,7 @@ class SplitConsumer:
 
 # The client asks for the coordinator of its group, which it never uses, and may not be allowed to.
 _NOT_OURS = frozenset({KafkaError.GROUP_AUTHORIZATION_FAILED})
+# With 'auto.offset.reset' = 'error' librdkafka reports a lost position under the second code.
 _LOST = frozenset({KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET})
 _GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
 
@@ -168,8 +191,9 @@ class _Reading:
     def first_open(self) -> KafkaSplit:
         return next(split for split, place in self.places.items() if place < split.end)
 
-    def of(self, message: Message) -> KafkaSplit:
-        return self._only or self._by_partition[str(message.topic()), int(message.partition() or 0)]
+    def of(self, message: Message) -> KafkaSplit | None:
+        """None if it belongs to none of them: it was fetched for an assignment before this one."""
+        return self._by_partition.get((str(message.topic()), int(message.partition() or 0)))
 
     def reached(self, split: KafkaSplit, place: int) -> None:
         self.places[split] = max(self.places[split], place)
@@ -185,11 +209,13 @@ class _Reading:
         if not messages:
             return []
         runs: dict[KafkaSplit, list[Message]] = {}
-        if self._only is not None:
+        # What is left of an assignment before comes before all else: the first message tells whether there is any.
+        if self._only is not None and self.of(messages[0]) is self.of(messages[-1]) is self._only:
             runs[self._only] = messages
         else:
             for message in messages:
-                runs.setdefault(self.of(message), []).append(message)
+                if (split := self.of(message)) is not None:
+                    runs.setdefault(split, []).append(message)
         return [run for split, found in runs.items() if (run := (split, self._inside(split, found)))[1]]
 
     def _inside(self, split: KafkaSplit, messages: list[Message]) -> list[Message]:

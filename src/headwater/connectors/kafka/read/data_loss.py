@@ -91,7 +91,7 @@ class DataLossPolicy:
         if not self.continues:
             raise self._failure(tp[0], f"Partition {tp[1]}: {seen}.")
         text = f"Table '{self._table.name}' lost messages of topic '{tp[0]}', partition {tp[1]}: {seen}."
-        self._context.warn(f"{text} It goes on {where}, as 'scan.on-data-loss' says.")
+        self._context.warn(f"{text} It continues {where}, as 'scan.on-data-loss' says.")
 
     def _failure(self, topic: str, detail: str) -> DataLossError:
         return DataLossError(

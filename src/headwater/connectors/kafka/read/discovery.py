@@ -32,6 +32,8 @@ class Discovery:
 
     def look(self) -> list[TopicPartition]:
         """Now. Topics that do not exist (any more) are left out."""
+        # What is gone is left out without a word: whether that is a loss is decided by DataLossPolicy, which knows
+        # where the job stands.
         counts = self._admin.partition_counts(self._topics())
         self._looked_at = time.monotonic()
         self._found = sorted((topic, p) for topic, count in counts.items() for p in range(count))

@@ -54,6 +54,7 @@ class JvmReader:
             .option("endingOffsets", _as_json(end))
             .option("includeHeaders", "true")
         )
+        # Spark then divides large partitions; otherwise each is one task, however large it is.
         if self.parallelism:
             reader = reader.option("minPartitions", str(self.parallelism))
         with spark_connector(self.spark, self.properties):

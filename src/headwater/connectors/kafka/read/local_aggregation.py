@@ -13,6 +13,8 @@ from headwater.changelog.preaggregate import PreAggregation
 
 __all__ = ["LocalGroups"]
 
+# Whichever limit is reached first: narrow rows come to the one of rows, wide ones to that of bytes. A worker never
+# holds more.
 ROWS_REDUCED = 500_000
 BYTES_REDUCED = 1 << 26
 GROUPS_AT_ONCE = 4096

@@ -54,6 +54,7 @@ _OF_MESSAGE: Mapping[str, Callable[[list[Message], pa.DataType], pa.Array]] = {
     "timestamp": lambda messages, kind: pa.array([m.timestamp()[1] for m in messages], pa.timestamp("ms", "UTC")).cast(
         kind
     ),
+    # librdkafka counts from 1 (0 is 'not available'), Spark's Kafka source from 0.
     "timestampType": lambda messages, kind: pa.array([m.timestamp()[0] - 1 for m in messages], kind),
     "headers": lambda messages, kind: pa.array([_headers(m) for m in messages], kind),
 }

@@ -22,6 +22,7 @@ def with_fields(table: Table, fields: Mapping[str, Sequence[str]]) -> Table:
     fields by their names and does not mind what is missing."""
     layout = message_layout(table)
     value, in_key = layout.value, layout.key.columns if layout.key is not None else ()
+    # A format that finds fields by their place would read another field for the one that is left out.
     if not getattr(value.format, "partial_rows", False) or value.options.get("fail-on-missing-field"):
         return table
     return replace(

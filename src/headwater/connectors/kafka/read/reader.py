@@ -7,7 +7,7 @@ Spark's expressions read such a message. A row that was read has its message, to
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.changelog.columns import Bools
+from headwater.changelog.conditions import Condition
 from headwater.changelog.kinds import DELETE, INSERT, KIND_TYPE
 from headwater.connectors.kafka.read.columns import ColumnDecoder, PayloadColumns, expanded
 from headwater.connectors.kafka.read.fetch import CHUNK_ROWS, Fetch
@@ -25,7 +26,7 @@ from headwater.connectors.kafka.read.superseded import newest_messages, newest_r
 from headwater.connectors.runtime import Split
 from headwater.connectors.workers import Batches
 
-__all__ = ["MESSAGE", "READ", "WHOLE", "KafkaReader", "MessageDecoding"]
+__all__ = ["MESSAGE", "READ", "WHOLE", "KafkaReader", "MessageDecoding", "RowFilter"]
 
 MESSAGE = "__message"
 READ = "read"
@@ -33,6 +34,22 @@ READ = "read"
 
 WHOLE = {"__whole_key": "key", "__whole_value": "value"}
 """The payloads of a message as they came, where a row may have a part of them."""
+
+
+@dataclass(frozen=True)
+class RowFilter:
+    """Rows that were read stay if the condition is TRUE. `names` are the columns they were read as. A row with a
+    MESSAGE stays, whatever it has: it may be refused, or bad, and whoever decodes it tests it."""
+
+    condition: Condition
+    names: Mapping[str, str]
+
+    def kept(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = {column: batch.column(name) for column, name in self.names.items()}
+        # NULL is not TRUE.
+        passed = pc.fill_null(self.condition.evaluate(columns, batch.num_rows), False)
+        kept = pc.or_(passed, pc.is_valid(batch.column(MESSAGE)))
+        return batch if kept.true_count == batch.num_rows else batch.filter(kept)
 
 
 @dataclass(frozen=True)
@@ -50,6 +67,7 @@ class MessageDecoding:
     output      all columns of the rows
     local       pre-aggregation of rows that were read
     doubtful    whether only rows with a MESSAGE are wanted: those that may be bad
+    where       which rows are wanted of those that were read, if not all
     """
 
     messages: pa.Schema
@@ -62,6 +80,7 @@ class MessageDecoding:
     output: pa.Schema
     local: LocalGroups | None = None
     doubtful: bool = False
+    where: RowFilter | None = None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         decoder = ColumnDecoder(self.payloads)
@@ -73,6 +92,8 @@ class MessageDecoding:
             decoded = (one for run in partition_runs(rows) for one in self._current(decoder, run))
         if self.doubtful:
             decoded = (batch.filter(pc.is_valid(batch.column(MESSAGE))) for batch in decoded)
+        if self.where is not None:
+            decoded = (kept for kept in map(self.where.kept, decoded) if kept.num_rows)
         return self.local.reduced(decoded) if self.local is not None else decoded
 
     def _complete(self, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -22,13 +22,14 @@ from pyspark.sql.types import (
 )
 
 from headwater.catalog.tables import Table
+from headwater.changelog.conditions import Condition
 from headwater.changelog.kinds import KIND
 from headwater.changelog.preaggregate import PartialAggregate, PreAggregation
 from headwater.connectors.kafka.read.columns import PayloadColumns
 from headwater.connectors.kafka.read.expressions import REST, RowExpressions, carried_columns, only_topic
 from headwater.connectors.kafka.read.local_aggregation import LocalGroups
 from headwater.connectors.kafka.read.payloads import WantedPayload, payload_of, present_payloads, wanted_payloads
-from headwater.connectors.kafka.read.reader import MESSAGE, READ, WHOLE, MessageDecoding
+from headwater.connectors.kafka.read.reader import MESSAGE, READ, WHOLE, MessageDecoding, RowFilter
 from headwater.connectors.kafka.table.metadata import MESSAGE_WITH_HEADERS
 from headwater.connectors.runtime import LocalAggregation
 from headwater.connectors.spark_types import type_sql
@@ -40,13 +41,14 @@ __all__ = ["TableScan"]
 @dataclass(frozen=True)
 class TableScan:
     """`tolerant`: bad messages are counted under the name `metric` and left out. `placed`: every row is wanted, with
-    its partition as PLACE."""
+    its partition as PLACE. Of other rows those for which `where` is not TRUE may be left out."""
 
     table: Table
     columns: tuple[str, ...]
     tolerant: bool
     metric: str = ""
     placed: bool = False
+    where: Condition | None = None
 
     @cached_property
     def payloads(self) -> list[WantedPayload]:
@@ -64,7 +66,17 @@ class TableScan:
 
     def decoding(self) -> MessageDecoding:
         """What a reader does with messages."""
-        return self._decoding(self._carried, self.rows)
+        return replace(self._decoding(self._carried, self.rows), where=self._filter)
+
+    @property
+    def _filter(self) -> RowFilter | None:
+        """None where it takes more than what column readers read."""
+        if self.where is None or self.placed or self._fallible:
+            return None
+        plain = {column: name for payload in self.payloads for column, name in _plain_columns(payload).items()}
+        if not self.reads_columns or not self.where.columns <= plain.keys():
+            return None
+        return RowFilter(self.where, {column: plain[column] for column in sorted(self.where.columns)})
 
     @property
     def _carried(self) -> list[str]:
@@ -173,6 +185,7 @@ class _LocalScan:
         """Groups as they are, and messages that were refused as groups of one row."""
         local = [f"__local_{field.name}" for field in self._output]
         rest = replace(self.scan.expressions, kept=(*local, REST)).rows(self._as_rows(frame))
+        # Groups have passed the condition in the worker; messages that were refused there have not.
         if self.wanted.where_sql:
             rest = rest.where(f"{REST} IS NULL OR {self.wanted.where_sql}")
         items = []
@@ -203,10 +216,16 @@ class _LocalScan:
 
 def _is_plain(payload: WantedPayload) -> bool:
     """Whether what its reader reads are the columns, without conversion and without errors."""
-    reader = payload.reader
-    if reader is None or payload.fallible:
-        return False
-    return list(reader.columns(payload.names)) == [quote_name(name) for name in payload.names]
+    return len(_plain_columns(payload)) == len(payload.wanted)
+
+
+def _plain_columns(payload: WantedPayload) -> dict[str, str]:
+    """The columns that its reader reads as they are, without conversion and without errors, and what they are called
+    then."""
+    if payload.reader is None or payload.fallible:
+        return {}
+    read = zip(payload.wanted, payload.names, payload.reader.columns(payload.names), strict=True)
+    return {column: name for column, name, sql in read if sql == quote_name(name)}
 
 
 def _type(partial: PartialAggregate, types: dict[str, DataType]) -> DataType:

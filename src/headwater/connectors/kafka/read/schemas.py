@@ -50,6 +50,8 @@ class TableSchemas:
     def learn(self, headers: DataFrame) -> None:
         """Ask for all schemas that are named in these columns, one for each of the `payloads`."""
         for payload, format_, side in self._sides:
+            # Only distinct headers reach the driver, and few: a batch has millions of messages and a handful of
+            # schemas.
             found = headers.where(f"{payload} IS NOT NULL").select(payload).distinct().limit(MOST_HEADERS).collect()
             format_.learn(side.options, [bytes(row[0]) for row in found])
 

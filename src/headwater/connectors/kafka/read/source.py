@@ -14,6 +14,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from headwater.catalog.connector import Emits
 from headwater.catalog.tables import Table
+from headwater.changelog.conditions import Condition
 from headwater.connectors.kafka.clients.admin import Bounds, Isolation, Look, Offsets, TopicPartition, open_admin
 from headwater.connectors.kafka.clients.answering import unanswered
 from headwater.connectors.kafka.clients.broker_errors import UnknownTopicError
@@ -114,11 +115,15 @@ class KafkaSource:
         local: LocalAggregation | None = None,
         order: RowOrder = "any",
         fields: Mapping[str, Sequence[str]] | None = None,
+        where: Condition | None = None,
     ) -> ScanPlan | None:
         metric = f"headwater-bad-{self._table.name}-{next(_scan_numbers)}" if self._bad.tolerated else ""
         # Which messages are bad must not depend on the query where they are set aside: those are read once more then.
         table = self._table if self._bad.tolerated else with_fields(self._table, fields or {})
-        scan = TableScan(table, tuple(columns), self._bad.tolerated, metric, placed=order == "partition")
+        placed = order == "partition"
+        # Of changes, one that a condition leaves out may be what retracts another.
+        where = where if self._appends else None
+        scan = TableScan(table, tuple(columns), self._bad.tolerated, metric, placed=placed, where=where)
         if local is None:
             plan = self._plan(scan.rows, scan.decoding(), scan.expressions.rows, metric)
             topic = only_topic(self._table)

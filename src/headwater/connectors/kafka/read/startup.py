@@ -24,6 +24,7 @@ def start_offsets(
     if mode == "specific-offsets":
         given = _specific(options, "scan.startup.specific-offsets", partitions)
         named = {tp: given[tp[1]] for tp in partitions if tp[1] in given}
+        # Partitions without an offset of their own start where the group stands, as in Flink.
         rest = [tp for tp in partitions if tp not in named]
         return {**named, **(_group_offsets(options, admin, rest, context, table) if rest else {})}
     return _group_offsets(options, admin, partitions, context, table)
@@ -83,6 +84,7 @@ def end_offsets(
         return admin.at_time(partitions, options.integer("scan.bounded.timestamp-millis") or 0)
     if mode == "specific-offsets":
         given = _specific(options, "scan.bounded.specific-offsets", partitions)
+        # An end that equals the start: the partition gives nothing.
         return {tp: given.get(tp[1], start.get(tp, 0)) for tp in partitions}
     group = options.family("properties.").get("group.id", "")
     if not group:

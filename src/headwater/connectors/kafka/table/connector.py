@@ -42,6 +42,8 @@ class _AnyKafka(Connector):
         found: list[Option] = []
         for key, name in chosen:
             prefix = format_prefix(key, name)
+            # Otherwise each of its options would be reported as unknown, and bury the one mistake: the name of the
+            # format.
             any_option = Option(f"{prefix}*", STRING, "Of a format that is not known.", prefix=True)
             found += under(prefix, formats[name].options) if name in formats else [any_option]
         return tuple(found)
@@ -86,6 +88,7 @@ class _AnyKafka(Connector):
         check_sink_topics(table)
 
     def source(self, table: Table, context: RuntimeContext) -> Source:
+        # Imported late, as below: checking a script needs neither Spark nor a Kafka client.
         from headwater.connectors.kafka.read.source import KafkaSource
 
         return KafkaSource(table, context)

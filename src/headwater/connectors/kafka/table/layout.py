@@ -81,6 +81,8 @@ def registered_sides(table: Table) -> list[tuple[str, RegisteredFormat, PayloadL
 def key_side(table: Table) -> PayloadLayout | None:
     option = "key.format" if table.options.is_given("key.format") else _value_format_option(table)
     columns = _key_columns(table)
+    # Without 'key.format' the key takes the format of the value. One that writes changes has no rows for a key: then
+    # the messages have none.
     if not columns or (option != "key.format" and not _format(table, option).insert_only):
         return None
     prefix = table.options.string("key.fields-prefix")
@@ -180,7 +182,8 @@ def _options(table: Table, option: str, side: _SideName, chosen: Format) -> dict
     options = table.options.below(prefix)
     if not isinstance(chosen, RegisteredFormat):
         return options
-    if side == "key" and option != "key.format":  # the value's format, and what is said of the value is not said here
+    # The key takes the format of the value here, but not what is said about the value's subject and schema.
+    if side == "key" and option != "key.format":
         options |= dict.fromkeys(RegisteredFormat.OF_ONE_SIDE)
     location = SchemaLocation(table.options.strings("topic"), side, login(table.options.family("properties.")))
     return chosen.located(options, table.options.family(f"{prefix}properties."), location)
@@ -199,7 +202,8 @@ def _format(table: Table, option: str) -> Format:
     if table.connector.identifier == "kafka":
         text = f"Could not find required scan format 'value.format'. Set 'format' or 'value.format' to one of {known}."
         raise LayoutProblem([Problem(text, key="format")])
-    raise LayoutProblem([])  # a required option that is missing has been reported already
+    # A required option that is missing has been reported already.
+    raise LayoutProblem([])
 
 
 def _changelog_format(table: Table, option: str, chosen: Format) -> list[Problem]:

@@ -32,6 +32,7 @@ _CHOICES = {
 
 
 def table_problems(table: Table) -> list[Problem]:
+    # Where key and value share a format, its problems are found twice.
     return list(dict.fromkeys(problem for rule in RULES for problem in rule(table)))
 
 
@@ -199,7 +200,8 @@ def _changelog(table: Table) -> Iterator[Problem]:
         yield from _changelog_format(table, side)
     if table.options.string("sink.changelog") == "upsert" and not table.primary_key:
         yield Problem(
-            "'sink.changelog' = 'upsert' needs a PRIMARY KEY: it says whose row is new.", key="sink.changelog"
+            "'sink.changelog' = 'upsert' needs a PRIMARY KEY: it identifies the row that is replaced.",
+            key="sink.changelog",
         )
 
 

@@ -45,6 +45,8 @@ def send(producer: Producer, topic: str, batch: pa.RecordBatch) -> int:
         _send_to(producer, topic, batch)
         return int(batch.num_rows)
     named = batch.column("topic")
+    # One topic after the other, because the calls take the topic's handle. Kafka has no order between topics, so none
+    # is lost.
     for name in pc.unique(named).to_pylist():
         _send_to(producer, name, batch.filter(pc.equal(named, name)))
     return int(batch.num_rows)
@@ -59,11 +61,14 @@ def _send_to(producer: Producer, topic: str, batch: pa.RecordBatch) -> None:
             _one_by_one(producer, handle, columns)
         else:
             _at_once(producer, handle, columns)
+        # Between parts, so that a failed message stops the batch now and not only at the flush, minutes of messages
+        # later.
         producer.serve(0)
         producer.raise_failure()
 
 
 def _columns(batch: pa.RecordBatch) -> dict[str, pa.Array]:
+    # 64-bit offsets for all: `_places` then has one memory layout to read, and no column is too large for it.
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     return columns | {name: columns[name].cast(pa.large_binary()) for name in ("value", "key") if name in columns}
 
@@ -157,8 +162,11 @@ def _fields(topic: int, columns: Mapping[str, pa.Array]) -> _Fields:
 def _headers(column: pa.Array) -> tuple[npt.NDArray[np.void], Words, tuple[object, ...]]:
     """All headers in order, and how many each message has."""
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    # `flatten` leaves out what lies behind null lists, as `lengths` does; `values` would not.
     listed = column.flatten()
     names, values = listed.field("key").dictionary_encode(), listed.field("value").cast(pa.large_binary())
+    # C wants names that end with a zero byte, which Arrow's do not. A batch has few different ones: each is copied
+    # once.
     known = [np.frombuffer(name.encode() + b"\0", np.uint8) for name in names.dictionary.to_pylist()]
     addresses = np.array([name.ctypes.data for name in known], np.int64)
     entries = np.zeros(len(listed), FIELD)
@@ -178,9 +186,12 @@ def _numbers(column: pa.Array | None, otherwise: int) -> Words | int:
 def _places(column: pa.Array) -> tuple[Words, Words]:
     """Where each value begins in memory, 0 for NULL, and how long it is."""
     _, offsets, data = column.buffers()
+    # A slice shares the buffers of its parent: only the offsets from its own first row on are its own.
     bounds = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    # A column without any byte has no data buffer. Any valid address will do then: a null pointer would mean NULL.
     begin, length = bounds[:-1] + (data or offsets).address, np.diff(bounds)
     if column.null_count:
+        # A null pointer is Kafka's null, which is a tombstone; a pointer with length 0 is an empty value.
         missing = column.is_null().to_numpy(zero_copy_only=False)
         begin[missing], length[missing] = 0, 0
     return begin, length

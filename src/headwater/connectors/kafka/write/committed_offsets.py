@@ -100,4 +100,5 @@ def _read(entry: Partition) -> Committed:
     if entry.err:
         raise reported(entry.err)
     text = ctypes.string_at(entry.metadata, entry.metadata_size) if entry.metadata else b""
+    # For a group that has committed nothing librdkafka answers -1001, its constant for an invalid offset.
     return Committed(max(entry.offset, NOTHING_COMMITTED.offset), text.decode(errors="replace"))

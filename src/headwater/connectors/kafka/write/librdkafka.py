@@ -1,7 +1,7 @@
 """librdkafka's public C interface, as far as writing needs it: functions, the structures that cross, and errors.
 
-confluent-kafka ships the library. Its own producer is not used: it makes a Python object per message, and tells nobody
-when a message fails that it has not made itself. What would break this binding, and what
+confluent-kafka ships the library. Its own producer is not used: it makes a Python object per message, and does not
+report failures of messages that it did not create. What would break this binding, and what
 `tests/unit/kafka/test_librdkafka.py` would notice: a confluent-kafka that hides the symbols of the library it is
 linked with (`library`), or a change of the public structures below, which librdkafka has kept since 0.9 (`MESSAGE`,
 `_Partition`) and 1.6 (`FIELD`).
@@ -34,6 +34,7 @@ __all__ = [
 PRODUCER, CONSUMER = 0, 1  # rd_kafka_type_t
 _TEXT = 512
 
+# With C's padding (`align`): `produce_batch` walks the array by C's size of the structure.
 MESSAGE = np.dtype(  # rd_kafka_message_t
     [
         ("err", np.int32),
@@ -48,6 +49,7 @@ MESSAGE = np.dtype(  # rd_kafka_message_t
     ],
     align=True,
 )
+# librdkafka pads the union to 64 bytes, for members to come: entries are 72 bytes apart, whatever they hold.
 FIELD = np.dtype(  # rd_kafka_vu_t: a tag and a union, here as the three words that are used of it
     {
         "names": ["type", "first", "second", "third"],
@@ -58,6 +60,7 @@ FIELD = np.dtype(  # rd_kafka_vu_t: a tag and a union, here as the three words t
 )
 
 pointer = ctypes.c_void_p
+# All of them declared: ctypes otherwise takes and returns C ints, which cut 64-bit pointers in half.
 _PROTOTYPES: Mapping[str, tuple[Any, list[Any]]] = {
     "conf_new": (pointer, []),
     "conf_destroy": (None, [pointer]),
@@ -131,6 +134,8 @@ class PartitionList(ctypes.Structure):
 @cache
 def library() -> Any:
     """The library that confluent-kafka is linked with: its symbols are found through it, wherever it lies."""
+    # Wheels ship librdkafka under a file name with a hash in it. A lookup through the extension module also searches
+    # what it is linked with, so that name is not needed.
     found = ctypes.CDLL(cimpl.__file__)
     for name, (result, arguments) in _PROTOTYPES.items():
         function = getattr(found, f"rd_kafka_{name}")
@@ -148,6 +153,7 @@ def new_client(kind: int, settings: Mapping[str, Any], events: int) -> int:
             raise reported(KafkaError._INVALID_ARG, text.value)
     lib.rd_kafka_conf_set_events(conf, events)
     lib.rd_kafka_conf_set_log_cb(conf, None)  # what matters arrives as an event
+    # A client that was created owns `conf` and frees it; only after a failure is it still ours to destroy.
     handle: int | None = lib.rd_kafka_new(kind, conf, text, _TEXT)
     if handle is None:
         lib.rd_kafka_conf_destroy(conf)

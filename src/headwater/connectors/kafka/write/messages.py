@@ -74,6 +74,7 @@ def _value(table: Table, layout: MessageLayout, given: Collection[str]) -> str:
         return _change(layout.value, format_, given)
     value = _encoded(layout.value)
     retracted_as_rows = _retracts(table) and table.connector.identifier == "kafka"
+    # Here tombstones are made: a NULL becomes Kafka's null value.
     return f"IF({RETRACTED}, NULL, {value})" if changing and not retracted_as_rows else value
 
 
@@ -98,6 +99,7 @@ def _topic_of(table: Table) -> str:
     column = quote_name(_written(table)["topic"])
     topics, pattern = table.options.strings("topic"), table.options.string("topic-pattern")
     if pattern:
+        # RLIKE finds a match anywhere; the pattern has to match the whole name.
         valid = f"{column} RLIKE {string_literal(f'^(?:{pattern})$')}"
         expected = f"to match: {pattern}"
     else:
@@ -131,6 +133,7 @@ def _headers(table: Table, given: Collection[str]) -> list[str]:
         # Whatever the declared fields are called: structs are cast by position.
         parts.append(f"CAST({quote_name(written['header-list'])} AS {_HEADERS})")
     named = "e -> named_struct('key', e.key, 'value', e.value)"
+    # `concat` of arrays is NULL if one of them is: a row without headers must not lose the kind of its change.
     parts = [f"coalesce(transform(filter({p}, e -> e.key IS NOT NULL), {named}), array())" for p in parts]
     if _retracts(table):
         names = ", ".join(f"'{name}'" for name in SHORT_NAMES)

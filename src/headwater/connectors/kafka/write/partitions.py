@@ -23,7 +23,8 @@ from headwater.errors import JobError, ValidationError
 
 __all__ = ["RECORD", "ROW", "Partitioner", "Partitioning", "load_partitioner"]
 
-RECORD, ROW = "record", "row"  # columns of messages for a custom partitioner, and for one that keeps rows together
+# Columns of messages: the whole row for a custom partitioner, and a hash of it for one that keeps rows together.
+RECORD, ROW = "record", "row"
 
 _JAVA_ROOTS = ("com", "org", "net", "io", "java")
 
@@ -61,7 +62,8 @@ class Partitioning:
         """Messages with a column `partition`, if anything but the producer chooses it."""
         # Made per task: a class may keep a counter, and a repeated task must begin with the same one.
         asked = self.custom() if self.custom is not None else None
-        turn = task + batch  # else small batches would all begin at the same partition
+        # Each task and batch begins elsewhere, or small batches would all go to the first partitions.
+        turn = task + batch
         for part in messages:
             if asked is not None:
                 yield _with(part, pa.array(self._answers(asked, part), pa.int32()))
@@ -76,6 +78,7 @@ class Partitioning:
                 yield part
 
     def _modulo(self, part: pa.RecordBatch, numbers: Any) -> pa.Array:
+        # The hash of a row may be negative. numpy's remainder has the sign of the divisor, unlike C's or Java's.
         return pa.array(numbers % self._counts_of(part), pa.int32())
 
     def _counts_of(self, part: pa.RecordBatch) -> Any:

@@ -15,7 +15,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 __all__ = ["IDLE_SECONDS", "KEPT", "Pool"]
 
-KEPT = 3  # Spark's Python workers run one task at a time; the two others are for tasks that alternate
+# Spark's Python workers run one task at a time; the two others are for tasks that alternate.
+KEPT = 3
 IDLE_SECONDS = 60.0
 
 
@@ -38,16 +39,20 @@ class Pool(Generic[T]):
 
     def take(self, key: Hashable, open_new: Callable[[], T]) -> T:
         with self._lock:
+            # Opening is left to the caller's thread, outside the lock: it takes round trips, and others need not wait
+            # for it.
             found = self._free.pop(key, None)
         return found[1] if found is not None else open_new()
 
     def give_back(self, key: Hashable, used: T) -> None:
         with self._lock:
+            # Several threads may have opened the same key at the same time; the one that comes back last is kept.
             superfluous = [self._free.pop(key)[1]] if key in self._free else []
             self._free[key] = (time.monotonic(), used)
             while len(self._free) > self._kept:
                 superfluous.append(self._free.popitem(last=False)[1][1])
             self._schedule()
+        # Outside the lock: closing waits for the threads of the client.
         for one in superfluous:
             one.close()
 
@@ -66,6 +71,7 @@ class Pool(Generic[T]):
         """Once per idle period, as long as there is something to close."""
         if self._free and self._timer is None:
             self._timer = threading.Timer(self._idle_seconds, self.close_idle, [self._idle_seconds])
+            # A worker process that ends must not wait for it.
             self._timer.daemon = True
             self._timer.start()
 

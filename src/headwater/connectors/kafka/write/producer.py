@@ -26,7 +26,8 @@ _TEXT = 512
 _SERVE_MILLIS = 100
 _ANSWER_MILLIS = 500
 _LOOK_MILLIS = 1_000
-_REFUSED_SECONDS = 2.0  # a broker that is just starting may break off a handshake, too
+# Not at once: a broker that is just starting may break off a handshake, too.
+_REFUSED_SECONDS = 2.0
 
 
 class Producer:
@@ -192,6 +193,7 @@ class Producer:
         members = self._lib.rd_kafka_consumer_group_metadata_new(group.encode())
         entry = Partition.from_address(self._lib.rd_kafka_topic_partition_list_add(offsets, topic.encode(), 0))
         text = ctypes.create_string_buffer(committed.metadata.encode())
+        # Without the zero byte that ctypes adds to the buffer: it would become part of what is committed.
         entry.offset = committed.offset
         entry.metadata, entry.metadata_size = ctypes.addressof(text), len(text) - 1
         try:
@@ -205,6 +207,7 @@ class Producer:
     def close(self) -> None:
         """Give up what waits, and end the client's threads."""
         if self.handle:
+            # In this order: librdkafka wants topics and queues destroyed before the client that they belong to.
             for topic in self._topics.values():
                 self._lib.rd_kafka_topic_destroy(topic)
             self._topics = {}

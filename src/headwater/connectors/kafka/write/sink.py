@@ -75,7 +75,9 @@ class KafkaSink(Sink):
         if self._guarantee != "exactly-once":
             return
         if not job.deterministic:
-            self.writers = 1  # rows that come out differently the second time: all of them in one transaction
+            # Rows may come out differently the second time, and reach other writers: all of them go into one
+            # transaction.
+            self.writers = 1
         # Batch ids are kept per writer: what an earlier run has committed can only be found under the numbers that it
         # used.
         earlier = int(job.remembered.get("writers", 0))

@@ -42,6 +42,7 @@ class SinkTopics:
         if missing and self._table.options.flag("sink.topic.create"):
             self._create(missing)
         if self._table.connector.reads_upserts:
+            # Only topics that were there before: those made here have the policy that the table asks for.
             self._warn_if_not_compacted(list(found))
         added = Counter(topic for topic, _ in self._admin.partitions(missing)) if missing else {}
         return {topic: {**found, **added}[topic] for topic in topics}
@@ -62,6 +63,7 @@ class SinkTopics:
         asked = self._table.options.family(PROPERTIES).get(_TIMEOUT_KEY)
         longest = self._longest_transaction()
         if asked is None:
+            # Nobody has asked for our default, so a broker that allows less is no error.
             return min(TRANSACTION_MILLIS, longest) if longest else TRANSACTION_MILLIS
         if longest and int(asked) > longest:
             raise ValidationError(
@@ -73,6 +75,8 @@ class SinkTopics:
 
     def _create(self, topics: list[str]) -> None:
         options = self._table.options
+        # Retention by time would delete rows that are still current, so a keyed topic is compacted unless the table
+        # says otherwise.
         config = {"cleanup.policy": "compact"} if self._table.primary_key else {}
         config |= options.family(TOPIC_CONFIG)
         partitions = options.integer("sink.topic.partitions") or _AS_THE_BROKER_LIKES
@@ -86,6 +90,7 @@ class SinkTopics:
             try:
                 self._admin.latest(self._admin.partitions(topics))
                 return
+            # A permanent error elsewhere; here it only means that the answering broker has not heard of the topic yet.
             except UnknownTopicError:
                 pass
             except KafkaRefusedError:

@@ -35,7 +35,8 @@ __all__ = ["Fenced", "OpenWriter", "Transactions", "open_writers", "write_once"]
 T = TypeVar("T")
 
 CALL_SECONDS = 30.0
-BEGIN_SECONDS = 5.0  # nothing is lost yet if it takes longer: then a new client is opened
+# Nothing is lost yet if it takes longer: then a new client is opened.
+BEGIN_SECONDS = 5.0
 ABORT_SECONDS = 5.0
 ATTEMPTS = 5
 
@@ -138,7 +139,8 @@ class OpenWriter:
 
     def abort(self) -> None:
         """Give up the transaction, if there is still somebody to tell, and close."""
-        with contextlib.suppress(KafkaException):  # there was none, or the next one to open this id aborts it
+        # Either there is none, or whoever opens this id next aborts it.
+        with contextlib.suppress(KafkaException):
             # Otherwise aborting waits until queued messages have timed out.
             self._producer.purge()
             self._producer.abort_transaction(ABORT_SECONDS)
@@ -212,7 +214,7 @@ def _with_transaction(job: Transactions, number: int, batch: BatchId, key: objec
             return writer
         except Fenced as fenced:
             failure = _taken_over(job, number, fenced)
-        # A refusal (login, ACL) does not pass by itself: trying again would only hide it for a while.
+        # A rejection (login, ACL) is not transient: trying again would only hide it for a while.
         except KafkaRefusedError:
             writer.abort()
             raise

@@ -41,6 +41,7 @@ open_producers: Pool[Producer] = Pool()
 
 def write_all(client: Mapping[str, Any], topic: str, messages: Iterable[pa.RecordBatch]) -> int:
     """Returns how many messages the broker has, as 'acks' defines it, or raises: then it may have some of them."""
+    # Most tasks of a small batch have nothing to write: they neither open nor flush a producer.
     filled = (part for part in messages if part.num_rows)
     first = next(filled, None)
     if first is None:
@@ -53,10 +54,12 @@ def write_all(client: Mapping[str, Any], topic: str, messages: Iterable[pa.Recor
     try:
         producer.topic(topic, CALL_SECONDS)
         written = sum(send(producer, topic, part) for part in chain([first], filled))
+        # Longer than a message may wait: the message then fails with its own cause, before the flush runs out of time.
         producer.flush(float(client["message.timeout.ms"]) / 1000 + CALL_SECONDS)
     except KafkaException as error:
         producer.close()
         raise translated(error, what, producer.last_error) from error
+    # Also if Spark cancels the task: the messages under way would be the problem of the producer's next user.
     except BaseException:
         producer.close()
         raise
