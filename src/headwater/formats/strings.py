@@ -21,9 +21,12 @@ EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 
 def decimal_of_bytes(data: str, scale: int) -> str:
     """The number whose digits, as a whole number, are these bytes: Avro has it so, behind their count times two."""
+    # Spark SQL cannot read bytes as a whole number; its Avro reader can, which wants their length as a zigzag varint in
+    # front. One byte of it is enough for the 16 bytes that 38 digits need.
     size = f"unhex(lpad(hex(2 * octet_length({data})), 2, '0'))"
     schema = f'{{"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": {scale}}}'
     read = f"from_avro(concat({size}, {data}), {string_literal(schema)}, map('mode', 'PERMISSIVE'))"
+    # More bytes than 16, or none, would not be a decimal of 38 digits, and the length would need a second byte.
     return f"IF(octet_length({data}) BETWEEN 1 AND 16, {read}, NULL)"
 
 

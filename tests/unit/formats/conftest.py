@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 from pyspark.sql import SparkSession
+from registered import MakeRegistered, Registered
+
+from headwater.testing.registry import SchemaRegistry
 
 
 @pytest.fixture(scope="session")
@@ -29,3 +32,14 @@ def compiled_spark(format_spark: SparkSession) -> SparkSession:
     )
     spark.conf.set("spark.sql.codegen.fallback", "false")
     return spark
+
+
+@pytest.fixture
+def registered_table(format_spark: SparkSession, schema_registry: SchemaRegistry) -> MakeRegistered:
+    """A table whose schemas are in the registry."""
+
+    def make(columns: str, format_name: str = "avro-confluent", **given: str) -> Registered:
+        options = {key.replace("_", "-"): value for key, value in given.items()}
+        return Registered(format_spark, schema_registry.url, columns, format_name, options)
+
+    return make

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -118,3 +119,7 @@ class Registered:
     def latest(self) -> Any:
         """The newest schema of the topic's values."""
         return json.loads(str(self.client.get_latest_version(f"{self.topic}-value").schema.schema_str))
+
+
+MakeRegistered = Callable[..., Registered]
+"""Makes a table with a topic of its own from its columns, its format and options, whose '-' are written as '_'."""

@@ -102,7 +102,7 @@ ENVELOPE = json.dumps({"type": "record", "name": "E", "fields": [{"name": "op", 
         ({"schema": '["null", {"type": "array", "items": "int"}]'}, "Field 'id' is array of int, and the"),
         ({"schema": SCHEMA.replace("int", "long")}, "Field 'id' is long, and the column is INT."),
         ({"schema": SCHEMA.replace('["null", "int"]', '"int"')}, "Declare it as NOT NULL."),
-        ({"schema": SCHEMA.replace('"id"', '"no"')}, "Field 'no' is no column of the table."),
+        ({"schema": SCHEMA.replace('"id"', '"no"')}, "Field 'no' is not a column of the table."),
         ({"schema": SCHEMA.replace('["null", "int"]', '["null", "int", "long"]')}, "only a type, or one type and null"),
     ],
 )  # fmt: skip

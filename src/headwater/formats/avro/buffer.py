@@ -15,7 +15,8 @@ __all__ = ["Buffer", "FallbackError", "Numbers"]
 
 Numbers = np.ndarray[Any, Any]
 
-_PADDING = 24  # more than the branch of a union and the longest number take
+# More than the branch of a union and the longest number take: reading may run over the end by that much.
+_PADDING = 24
 _LONGEST = 10  # bytes of a number
 
 
@@ -78,6 +79,8 @@ class Buffer:
 
     def slices(self, start: Numbers, end: Numbers) -> pa.Array:
         """Bytes from each `start` to the `end` with it. They and what is between them are one Arrow array."""
+        # Arrow's offsets have no gaps: what lies between two values becomes an element of its own, and is left out
+        # below.
         edges = np.column_stack((start, end)).astype(np.int32).ravel()
         all_of_it = pa.BinaryArray.from_buffers(
             pa.binary(), max(0, len(edges) - 1), [None, pa.py_buffer(edges), pa.py_buffer(self._bytes)]
@@ -91,6 +94,7 @@ class Buffer:
             raise FallbackError
         given = np.arange(16) < length
         places = np.where(given, end[:, None] - 1 - np.arange(16), 0)
+        # Shorter numbers are filled up with their sign, as two's complement has it.
         sign = np.where(self._bytes[start] < 0x80, 0, 0xFF).astype(np.uint8)[:, None]
         numbers = np.where(given, self._bytes[places], sign)
         column = pa.Array.from_buffers(kind, len(start), [None, pa.py_buffer(np.ascontiguousarray(numbers))])

@@ -74,6 +74,7 @@ class Records:
 
     def __init__(self, payloads: pa.Array, header: int = 0) -> None:
         _, offsets, data = payloads.buffers()
+        # Of a slice, whose offsets count from the start of the buffer that it shares.
         places = np.frombuffer(offsets, np.int32)[payloads.offset : payloads.offset + len(payloads) + 1]
         self._buffer = Buffer(data, int(places[0]), int(places[-1]))
         self._begins = places[:-1].astype(np.int64) - places[0]
@@ -144,6 +145,7 @@ def _numbers(values: Numbers, asked: pa.DataType | None, micros: int) -> pa.Arra
     if asked is None:
         return None
     if pa.types.is_timestamp(asked):
+        # numpy would wrap around; what becomes of such a time is left to the expressions.
         if np.any(np.abs(values) > _MOST_MICROS // micros):
             raise FallbackError
         return pa.array(values * micros).cast(asked)

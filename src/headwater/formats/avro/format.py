@@ -53,6 +53,7 @@ class AvroFormat:
             return avro_json_decoder(request.payload, request.alias, wanted)
         reader = {
             "mode": "PERMISSIVE",
+            # Avro counts days in the proleptic Gregorian calendar; by default Spark may shift those before 1582.
             "datetimeRebaseMode": "CORRECTED",
             "avroSchema": dumps(_wrapped(schema.record(wanted))),
         }

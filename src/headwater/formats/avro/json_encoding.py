@@ -39,6 +39,7 @@ def avro_json_decoder(payload: str, alias: str, wanted: Sequence[FormatField]) -
     schema = ", ".join([*shapes, f"{_BAD} STRING"])
     options = string_map({"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _BAD})
     broken = [reader.broken(field_of(alias, f.name), f.type, f"{ROOT}_{f.name}") for f in wanted]
+    # A permissive from_json reads a value of another type as NULL, silently, so every value is checked as well.
     wrong = " OR ".join([f"{alias} IS NULL", f"{alias}.{_BAD} IS NOT NULL", *(f"({b})" for b in broken if b)])
     return Decoder(
         parsed=once(f"from_json({text_of(payload)}, {string_literal(schema)}, {options})"),
@@ -78,9 +79,9 @@ class _Reader(_Named):
                 members = (f"{quote_name(f.name)}: {self.shape(f.type, f'{record}_{f.name}')}" for f in kind.fields)
                 return f"STRUCT<{', '.join(members)}>"
             case "ARRAY":
-                return f"ARRAY<{self.shape(_element(kind), record)}>"
+                return f"ARRAY<{self.shape(kind.item, record)}>"
             case "MAP" | "MULTISET":
-                return f"MAP<STRING, {self.shape(_element(kind), record)}>"
+                return f"MAP<STRING, {self.shape(kind.item, record)}>"
         return _RAW.get(kind.name, "STRING")
 
     def value(self, raw: str, kind: SqlType, record: str) -> str:
@@ -96,10 +97,10 @@ class _Reader(_Named):
                 return f"IF({raw} IS NULL, NULL, struct({', '.join(parts)}))"
             case "ARRAY":
                 item = self._variable()
-                return f"transform({raw}, {item} -> {self.value(item, _element(kind), record)})"
+                return f"transform({raw}, {item} -> {self.value(item, kind.item, record)})"
             case "MAP" | "MULTISET":
                 key, item = self._variable(), self._variable()
-                return f"transform_values({raw}, ({key}, {item}) -> {self.value(item, _element(kind), record)})"
+                return f"transform_values({raw}, ({key}, {item}) -> {self.value(item, kind.item, record)})"
         return _scalar(raw, kind)
 
     def broken(self, raw: str, kind: SqlType, record: str) -> str:
@@ -117,7 +118,7 @@ class _Reader(_Named):
             case "ARRAY" | "MAP" | "MULTISET":
                 item = self._variable()
                 items = raw if kind.name == "ARRAY" else f"map_values({raw})"
-                return f"exists({items}, {item} -> {self.broken(item, _element(kind), record)})"
+                return f"exists({items}, {item} -> {self.broken(item, kind.item, record)})"
         return f"{_scalar(raw, kind)} IS NULL"
 
 
@@ -138,10 +139,10 @@ class _Writer(_Named):
                 return f"named_struct({', '.join(members)})"
             case "ARRAY":
                 item = self._variable()
-                return f"transform({value}, {item} -> {self.written(item, _element(kind), record)})"
+                return f"transform({value}, {item} -> {self.written(item, kind.item, record)})"
             case "MAP" | "MULTISET":
                 key, item = self._variable(), self._variable()
-                return f"transform_values({value}, ({key}, {item}) -> {self.written(item, _element(kind), record)})"
+                return f"transform_values({value}, ({key}, {item}) -> {self.written(item, kind.item, record)})"
         return _SCALARS_WRITTEN[kind.name](value, kind) if kind.name in _SCALARS_WRITTEN else value
 
 
@@ -183,10 +184,3 @@ _SCALARS_WRITTEN: dict[str, Callable[[str, SqlType], str]] = {
     "VARBINARY": lambda value, _: _latin(value),
     "BYTES": lambda value, _: _latin(value),
 }
-
-
-def _element(kind: SqlType) -> SqlType:
-    if kind.name == "MULTISET":
-        return SqlType("INT")
-    assert kind.element is not None
-    return kind.element

@@ -64,6 +64,7 @@ class AvroSchema:
 
     def _member(self, label: str, kind: SqlType, record_name: str) -> dict[str, Any]:
         member: dict[str, Any] = {"name": label, "type": self._type(kind, record_name)}
+        # As Flink writes it: with a default, a reader may have the field where the writer has not.
         return {**member, "default": None} if kind.nullable else member
 
     def _type(self, kind: SqlType, record_name: str) -> Any:
@@ -86,7 +87,7 @@ class AvroSchema:
                 assert kind.element is not None
                 return {"type": "array", "items": self._type(kind.element, record_name)}
             case "MAP" | "MULTISET":
-                return {"type": "map", "values": self._type(_map_value(kind), record_name)}
+                return {"type": "map", "values": self._type(kind.item, record_name)}
         return _PLAIN[kind.name]
 
     def problems(self, fields: Sequence[FormatField]) -> list[str]:
@@ -141,13 +142,6 @@ def _map_key(kind: SqlType) -> SqlType:
     key = kind.key if kind.name == "MAP" else kind.element
     assert key is not None
     return key
-
-
-def _map_value(kind: SqlType) -> SqlType:
-    if kind.name == "MULTISET":
-        return SqlType("INT")
-    assert kind.element is not None
-    return kind.element
 
 
 def _inner_names(kind: SqlType) -> list[str]:

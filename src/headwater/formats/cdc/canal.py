@@ -82,6 +82,8 @@ class CanalJsonFormat(JsonChangelog):
 
     def decoded(self, envelope: Envelope, options: Mapping[str, Any]) -> DecodedEnvelope:
         kind, data, old = envelope["type"], envelope["data"], envelope["old"]
+        # `old` has only the members that changed. Parsed as a row, one that was NULL looks like one that did not
+        # change: so it is parsed once more, as a map.
         named = f"IF({kind} = 'UPDATE', from_json({envelope.text}, 'old ARRAY<MAP<STRING, STRING>>').old, NULL)"
         before = kept_where_unchanged(envelope.row, f"get({old}, i)", "new", f"get({envelope.old_names}, i)")
         pairs = f"transform({data}, (new, i) -> array({change('before', before)}, {change('after', 'new')}))"

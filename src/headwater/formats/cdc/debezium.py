@@ -123,6 +123,7 @@ def written_before_and_after(
     row: SqlType, before: str | None, after: str | None, op: str, codes: tuple[str, str, str]
 ) -> list[tuple[FormatField, str]]:
     nothing = f"CAST(NULL AS {row.spark()})"
+    # Flink writes an update as a delete and an insert; only with both rows in one message it is the code of an update.
     code = codes[0] if before is None else codes[2] if after is None else codes[1]
     return [
         (FormatField("before", row), before or nothing),

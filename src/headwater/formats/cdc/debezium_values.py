@@ -97,6 +97,7 @@ class _Values(Scalars):
             case "milli":
                 return f"try_multiply({number}, 1000L)"
             case "nano":
+                # As a decimal: a DOUBLE has too few digits for nanoseconds since 1970, and DIV would cut towards zero.
                 return f"CAST(floor({number} / CAST(1000 AS DECIMAL(4, 0))) AS BIGINT)"
         return number
 
@@ -109,6 +110,7 @@ class _Values(Scalars):
                 return "micro"
             case "nanoseconds":
                 return "nano"
+            # Only a TIME is different in this mode; timestamps go on by their precision.
             case "adaptive_time_microseconds" if kind.name == "TIME":
                 return "micro"
         return "milli" if precision <= 3 else "micro" if precision <= 6 else "nano"

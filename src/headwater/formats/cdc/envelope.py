@@ -144,7 +144,8 @@ class JsonChangelog(ChangelogFormat):
         def finished(inner: Decoder) -> Decoder:
             """From the envelope's fields to changes, whoever has read them."""
             decoded = self.decoded(envelope, options)
-            if around:  # Kafka Connect writes a deletion that a compacted topic needs as an empty envelope
+            # Kafka Connect writes the deletion that a compacted topic needs as an empty envelope.
+            if around:
                 there = f"map_contains_key(from_json({envelope.text}, 'MAP<STRING, STRING>'), {string_literal(around)})"
                 empty = f"coalesce({names[around]} IS NULL AND {inner.error or 'NULL'} IS NULL AND {there}, false)"
                 decoded = replace(decoded, other=f"{decoded.other} OR {empty}")

@@ -106,6 +106,7 @@ class Client:
             for url in self._settings.urls:
                 try:
                     answer = self._request(url, _Request(method, path, body, seconds))
+                # An OSError as well, but neither another attempt nor another address makes a certificate valid.
                 except ssl.SSLError as error:
                     raise self._tls_failed(url, error) from None
                 except (OSError, http.client.HTTPException) as error:
@@ -115,6 +116,7 @@ class Client:
                     return answer
                 if _says_not_found(answer):
                     return None
+                # 429: a registry that limits its clients asks to be asked again.
                 if answer.status < 500 and answer.status != 429:
                     raise self._refused(answer, f"{method} {path}")
                 failure = self._unavailable(url, answer)
@@ -158,6 +160,7 @@ class Client:
         host, port = str(parts.hostname), parts.port or (443 if secure else 80)
         proxy_host, _, proxy_port = self._settings.proxy.rpartition(":")
         there = (proxy_host, int(proxy_port)) if proxy_host else (host, port)
+        # A proxy takes the whole URL in a request of plain HTTP; for TLS it only opens a tunnel to the host.
         if not secure:
             plain = http.client.HTTPConnection(*there, timeout=seconds)
             return plain, (url if proxy_host else parts.path)

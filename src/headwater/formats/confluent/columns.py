@@ -40,6 +40,8 @@ def layout_of(writer: AvroType, columns: Sequence[ReadColumn]) -> RecordLayout |
         there = writer.field(column.name, column.given.aliases if column.given is not None else ())
         if there is not None:
             places[there.name] = place
+        # A missing field is read as NULL here; a default, or the error of a NOT NULL column, is left to the
+        # expressions.
         elif not column.type.nullable or (column.given is not None and column.given.default is not NOTHING):
             return None
     fields = []
@@ -111,6 +113,7 @@ class _RegisteredReader:
 
     def _layout(self, records: Records) -> RecordLayout | None:
         header = [records.headers(place) for place in range(RegisteredFormat.HEADER)]
+        # A chunk of several schemas is refused as a whole; it comes again in smaller pieces.
         if header[0][0] != 0 or any(np.any(byte != byte[0]) for byte in header):
             return None
         return self.layouts.get(int.from_bytes(bytes(int(byte[0]) for byte in header[1:]), "big"))

@@ -73,6 +73,7 @@ class RegisteredAvro(RegisteredFormat):
 
     def known(self, options: Mapping[str, Any]) -> tuple[object, ...]:
         used = self._schemas(options).used(_reader(options))
+        # A schema that could not be used before and can now makes another plan, although its id was known.
         return tuple((schema_id, isinstance(schema, str)) for schema_id, schema in used.items())
 
     def learn(self, options: Mapping[str, Any], headers: Sequence[bytes]) -> None:

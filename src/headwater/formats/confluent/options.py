@@ -181,8 +181,10 @@ def registry_settings(options: Mapping[str, Any]) -> Settings:
     urls = [url.strip() for url in str(options["url"]).split(",")]
     stores = {name: given[key] for key, name in _STORES.items() if key in given}
     stores |= {key: value for key in _SAME.values() if key.startswith("ssl.") and (value := _of(options, key))}
+    # Python's HTTP client has one time limit for both.
     millis = max((int(given[key]) for key in _TIMEOUT if key in given), default=_MILLIS)
     return Settings(
+        # Errors show the address, so user and password are taken out of it.
         tuple(_without_user(url).rstrip("/") for url in urls),
         _authorization(options, urls[0]),
         tuple(sorted(stores.items())),

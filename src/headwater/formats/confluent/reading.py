@@ -220,10 +220,8 @@ class _Reader:
         word = "array" if kind.name == "ARRAY" else "map"
         if writer.kind != word:
             return None
-        element = SqlType("INT") if kind.name == "MULTISET" else kind.element
-        assert element is not None
         inner = AvroField(where, given.inner[0]) if given is not None and given.kind == word else None
-        part = self._value(writer.inner[0], ReadColumn(where, element, inner), where)
+        part = self._value(writer.inner[0], ReadColumn(where, kind.item, inner), where)
         item, key = f"v{next(self._numbers)}", f"k{next(self._numbers)}"
         lists = word == "array"
 
@@ -292,6 +290,7 @@ def _timestamp(writer: AvroType, kind: SqlType) -> FieldReading | None:
     if writer.meaning in MICROS:
         return FieldReading({"type": "long", "logicalType": f"{prefix}-micros"})
     if writer.meaning in _NANOS:
+        # DIV cuts towards zero; times before 1970 need the microsecond below.
         micros = "(({0} - pmod({0}, 1000L)) DIV 1000L)"
         made = f"timestampadd(MICROSECOND, {micros}, {EPOCH})" if local else f"timestamp_micros({micros})"
         return FieldReading("long", made.format)

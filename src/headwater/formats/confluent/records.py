@@ -111,6 +111,7 @@ def _write(out: BytesIO, kind: AvroType, value: Any) -> None:
             write_long(out, kind.symbols.index(value))
         case "int" | "long":
             low = -(1 << (_BITS[kind.kind] - 1))
+            # Not isinstance: a Python bool is an int, and true would be written as 1.
             _check(kind, value, fits=type(value) is int and low <= value < -low)
             write_long(out, value)
         case "float" | "double":
@@ -145,7 +146,7 @@ def _write_union(out: BytesIO, kind: AvroType, value: Any) -> None:
         write_long(out, number)
         out.write(data)
         return
-    raise ValueError(problems[-1] if problems else f"There is no value of {kind}.")
+    raise ValueError(problems[-1] if problems else f"There is not a value of {kind}.")
 
 
 def _write_entry(out: BytesIO, kind: AvroType, entry: tuple[str, Any]) -> None:
@@ -176,6 +177,7 @@ def _decimal_bytes(kind: AvroType, value: Any) -> bytes:
         _check(kind, value, fits=scaled.is_finite() and scaled == scaled.to_integral_value())
         unscaled = int(scaled)
     _check(kind, value, fits=len(str(abs(unscaled))) <= kind.precision)
+    # One more bit than the number has, for its sign.
     length = kind.size if kind.kind == "fixed" else unscaled.bit_length() // 8 + 1
     return unscaled.to_bytes(length, "big", signed=True)
 
@@ -187,4 +189,4 @@ def _base64(kind: AvroType, value: Any) -> bytes:
 
 def _check(kind: AvroType, value: Any, *, fits: bool) -> None:
     if not fits:
-        raise ValueError(f"{value!r} is no value of {kind}.")
+        raise ValueError(f"{value!r} is not a value of {kind}.")

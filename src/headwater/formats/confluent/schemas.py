@@ -117,7 +117,8 @@ class Schemas:
         """The id of a schema; None if it is not there."""
         if (subject, schema) not in self._written:
             found = self._client.look_up(subject, schema)
-            if found is None:  # not remembered: somebody may register it at any time
+            # Not remembered: somebody may register it at any time.
+            if found is None:
                 return None
             self._written[subject, schema] = found
         return self._written[subject, schema]

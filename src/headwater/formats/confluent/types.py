@@ -129,6 +129,7 @@ class _Parser:
         if name in PRIMITIVES:
             return AvroType(name)
         full = _full(name, namespace)
+        # A name without a dot may also be that of a type without a namespace.
         found = self.named.get(full) or self.named.get(name)
         if found is None:
             raise SchemaProblem(f"It names a type '{full}' that is defined nowhere.")
@@ -138,6 +139,7 @@ class _Parser:
         full = _full(str(_member(schema, "name")), str(schema.get("namespace", namespace) or ""))
         own = full.rpartition(".")[0]
         found = AvroType("record" if kind == "error" else kind, full)
+        # Known before its fields are parsed: a record may contain itself.
         self.named[full] = found
         if kind == "enum":
             found.symbols = tuple(_member(schema, "symbols"))

@@ -36,6 +36,7 @@ def _members(fields: Sequence[Any], record: str) -> list[dict[str, Any]]:
         {
             "name": f.name,
             "type": _derived(f.type, f"{record}_{f.name}"),
+            # As Flink does. It also keeps schemas compatible: a registry rejects an added field that has no default.
             **({"default": None} if f.type.nullable else {}),
         }
         for f in fields
@@ -63,7 +64,7 @@ def _derived_not_null(kind: SqlType, record: str) -> Any:
             assert kind.element is not None
             return {"type": "array", "items": _derived(kind.element, record)}
         case "MAP" | "MULTISET":
-            return {"type": "map", "values": _derived(_map_value(kind), record)}
+            return {"type": "map", "values": _derived(kind.item, record)}
     return "string" if kind.is_string else "bytes" if kind.is_binary else NUMBERS[kind.name]
 
 
@@ -86,6 +87,7 @@ def write_record(fields: Sequence[FormatField], schema: AvroType, columns: Seque
     if [b.kind for b in branches] != ["record"]:
         raise SchemaMismatch(f"It is {schema}, not a record.")
     shape, members = writer.members(branches[0], [(f.name, f.type) for f in fields], "")
+    # The order of the branches is part of the bytes: a value begins with the number of its branch.
     spark = [shape if b.kind == "record" else "null" for b in schema.inner] if schema.kind == "union" else shape
     values = (f"{string_literal(f.name)}, {part.sql(c)}" for f, part, c in zip(fields, members, columns, strict=True))
     return json.dumps(spark), f"named_struct({', '.join(values)})"
@@ -99,15 +101,17 @@ class _Writer:
     def members(self, record: AvroType, columns: Sequence[tuple[str, SqlType]], path: str) -> tuple[Any, list[Writing]]:
         """The record, and how each column is written. The columns are its fields, in any order."""
         names = {label for label, _ in columns}
+        # Even a field with a default: defaults are for readers, and a writer has to write every field.
         for member in record.fields:
             if member.name not in names:
-                raise SchemaMismatch(f"Field '{path}{member.name}' is no column of the table.")
+                raise SchemaMismatch(f"Field '{path}{member.name}' is not a column of the table.")
         parts: dict[str, Writing] = {}
         for label, kind in columns:
             member_found = record.field(label)
             if member_found is None:
-                raise SchemaMismatch(f"Column '{path}{label}' is no field of it.")
+                raise SchemaMismatch(f"Column '{path}{label}' is not a field of it.")
             parts[label] = self._value(kind, member_found.type, f"{path}{label}")
+        # In the order of the schema, not of the columns: Avro writes fields one after the other, without their names.
         fields = [{"name": f.name, "type": parts[f.name].schema} for f in record.fields]
         schema = self._emitter.named(record, lambda: {"fields": fields})
         return schema, [parts[label] for label, _ in columns]
@@ -136,6 +140,8 @@ class _Writer:
             case "TIME":
                 return _time(schema)
             case "TIMESTAMP" | "TIMESTAMP_LTZ":
+                # By the type of the column, not by the schema: Spark checks that both agree, and the long it writes is
+                # the same.
                 prefix = "local-" if kind.name == "TIMESTAMP" else ""
                 unit = _UNITS.get(schema.meaning) if schema.kind == "long" else None
                 return Writing({"type": "long", "logicalType": f"{prefix}timestamp-{unit}"}) if unit else None
@@ -162,9 +168,8 @@ class _Writer:
         word = "array" if kind.name == "ARRAY" else "map"
         if schema.kind != word:
             return None
-        element = kind.element if kind.name == "ARRAY" else _map_value(kind)
-        assert element is not None
-        part = self._value(element, schema.inner[0], where)
+        part = self._value(kind.item, schema.inner[0], where)
+        # Numbered, because a lambda inside of another one would hide a variable of the same name.
         item, key = f"v{next(self._numbers)}", f"k{next(self._numbers)}"
 
         def value(column: str) -> str:
@@ -186,6 +191,7 @@ class _Writer:
                 f"{part.sql(field_of(column, f.name))} AS {quote_name(f.name)}"
                 for f, part in zip(kind.fields, parts, strict=True)
             )
+            # A struct of NULLs is not NULL: the schema may allow the row to be null, but not its fields.
             return f"IF({column} IS NULL, NULL, struct({', '.join(items)}))"
 
         return Writing(shape, value)
@@ -219,10 +225,3 @@ def _of_size(schema: AvroType, where: str) -> Callable[[str], str]:
         return f"IF({fits}, {column}, CAST({raised} AS BINARY))"
 
     return value
-
-
-def _map_value(kind: SqlType) -> SqlType:
-    if kind.name == "MULTISET":
-        return SqlType("INT")
-    assert kind.element is not None
-    return kind.element

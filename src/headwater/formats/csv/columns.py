@@ -73,6 +73,7 @@ class _CsvReader:
 
     def read(self, payloads: pa.Array, types: Sequence[pa.DataType]) -> list[pa.Array] | None:
         strings = as_text(payloads)
+        # An empty message is an error of its own; as an empty line it would be a row of NULLs, or none.
         if strings is None or pc.min(pc.binary_length(strings)).as_py() == 0:
             return None
         lines = joined(strings)
@@ -82,10 +83,12 @@ class _CsvReader:
         try:
             table = pv.read_csv(
                 pa.BufferReader(lines),
+                # One block and one thread: Spark has given this task one core.
                 pv.ReadOptions(use_threads=False, block_size=lines.size + 1, column_names=self.fields),
                 self._parsing(),
                 self._conversion(dict(zip(names, map(read_as, types), strict=True))),
             )
+            # A line that Arrow took for two rows, or left out, would shift all rows behind it to other messages.
             if table.num_rows != len(payloads):
                 return None
             return [typed(table.column(n).combine_chunks(), t) for n, t in zip(names, types, strict=True)]

@@ -40,6 +40,7 @@ def _text(value: str, kind: SqlType, dialect: CsvDialect) -> str:
         case "DECIMAL":
             return decimal_text(value, kind, plain=dialect.plain_decimals)
         case "BINARY" | "VARBINARY" | "BYTES":
+            # Depending on its settings, Spark breaks base64 after 76 characters, as MIME does; Jackson never does.
             return f"replace(base64({value}), '\\r\\n', '')"
         case "ARRAY":
             assert kind.element is not None
@@ -70,6 +71,7 @@ def _quoted(written: str, dialect: CsvDialect) -> str:
 
 def _needs_quotes(written: str, dialect: CsvDialect) -> str:
     """Longer than 24 UTF-16 units, or with a character up to the delimiter or the quote, a backslash or the escape."""
+    # Jackson compares each character with the greater of both: everything below is taken for special.
     last = max(ord(dialect.delimiter), ord(dialect.quote or ""))
     others = "".join(f"\\x{{{ord(c):x}}}" for c in {"\\", dialect.escape or "\\"})
     unsafe = string_literal(f"[\\x{{0}}-\\x{{{last:x}}}{others}]")

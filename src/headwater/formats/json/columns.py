@@ -33,7 +33,8 @@ __all__ = ["json_reader"]
 _NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DOUBLE")
 _SCALARS = frozenset({"STRING", "BOOLEAN", *_NUMBERS, "DATE", "TIMESTAMP_NTZ", "TIMESTAMP"})
 _MOST_MICROS = 253_402_300_799_999_999  # the year 9999
-_DEEPEST = 1000  # Spark's parser goes no deeper, and Arrow's would go on until its stack ends
+# Spark's parser goes no deeper, and Arrow's would go on until its stack ends.
+_DEEPEST = 1000
 _LOOKED_AT = 3
 _WHOLE = r"^-?(0|[1-9][0-9]{0,17})$"
 _NUMBER = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?$"

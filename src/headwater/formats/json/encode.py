@@ -31,6 +31,7 @@ class _Writer:
         """A JSON object as STRING."""
         if not any(_has_decimal(kind) for _, kind, _ in members):
             return self._to_json(members)
+        # Neighbours without decimals share one to_json instead of one each, and all members keep their order.
         runs = [(decimal, list(run)) for decimal, run in groupby(members, key=lambda m: _has_decimal(m[1]))]
         parts = []
         for decimal, run in runs:
@@ -83,6 +84,8 @@ class _Writer:
                 inner = f"concat('[', array_join({items}, ','), ']')"
             case _:
                 entry = self._variable()
+                # to_json quotes and escapes the key, but takes no plain string: hence the array and its brackets, cut
+                # off again.
                 label = _inner(f"to_json(array({entry}.key))")
                 member = f"concat({label}, ':', {self._written(f'{entry}.value', _element(kind))})"
                 inner = f"concat('{{', array_join(transform(map_entries({value}), {entry} -> {member}), ','), '}}')"

@@ -40,9 +40,9 @@ class Scalars:
     def schema(self, kind: SqlType) -> str:
         match kind.name:
             case "ARRAY":
-                return f"ARRAY<{self.schema(_element(kind))}>"
+                return f"ARRAY<{self.schema(kind.item)}>"
             case "MAP" | "MULTISET":
-                return f"MAP<STRING, {self.schema(_map_value(kind))}>"
+                return f"MAP<STRING, {self.schema(kind.item)}>"
             case "ROW":
                 return f"STRUCT<{', '.join(f'{quote_name(f.name)}: {self.schema(f.type)}' for f in kind.fields)}>"
         return self._raw(kind)
@@ -61,10 +61,10 @@ class Scalars:
         match kind.name:
             case "ARRAY":
                 item = fresh()
-                return f"transform({raw}, {item} -> {self._convert(item, _element(kind), fresh)})"
+                return f"transform({raw}, {item} -> {self._convert(item, kind.item, fresh)})"
             case "MAP" | "MULTISET":
                 key, item = fresh(), fresh()
-                return f"transform_values({raw}, ({key}, {item}) -> {self._convert(item, _map_value(kind), fresh)})"
+                return f"transform_values({raw}, ({key}, {item}) -> {self._convert(item, kind.item, fresh)})"
             case "ROW":
                 pairs = (
                     f"{self._convert(field_of(raw, f.name), f.type, fresh)} AS {quote_name(f.name)}"
@@ -77,11 +77,11 @@ class Scalars:
         match kind.name:
             case "ARRAY":
                 item = fresh()
-                inner = self._broken(item, _element(kind), fresh)
+                inner = self._broken(item, kind.item, fresh)
                 return f"coalesce(exists({raw}, {item} -> {inner}), false)" if inner else ""
             case "MAP" | "MULTISET":
                 item = fresh()
-                inner = self._broken(item, _map_value(kind), fresh)
+                inner = self._broken(item, kind.item, fresh)
                 return f"coalesce(exists(map_values({raw}), {item} -> {inner}), false)" if inner else ""
             case "ROW":
                 parts = (self._broken(field_of(raw, f.name), f.type, fresh) for f in kind.fields)
@@ -133,15 +133,6 @@ def _lenient_value(raw: str, kind: SqlType) -> str:
 def _variables() -> Callable[[], str]:
     numbers = count(1)
     return lambda: f"v{next(numbers)}"
-
-
-def _element(kind: SqlType) -> SqlType:
-    assert kind.element is not None
-    return kind.element
-
-
-def _map_value(kind: SqlType) -> SqlType:
-    return SqlType("INT") if kind.name == "MULTISET" else _element(kind)
 
 
 def rows_opened(wanted: FormatField, raw: str) -> list[tuple[FormatField, str]]:

@@ -74,6 +74,8 @@ class _RawReader:
         if pc.any(pc.not_equal(pc.binary_length(payloads), kind.itemsize)).as_py():
             return None
         _, offsets, data = payloads.buffers()
+        # All values have the same size and no NULL is among them, so the data buffer, from the slice's first value on,
+        # is the column.
         first = int(np.frombuffer(offsets, np.int32)[payloads.offset])
         found = np.frombuffer(data, kind, len(payloads), first)
         if self.kind.name == "BOOLEAN":

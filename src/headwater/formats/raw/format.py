@@ -96,11 +96,13 @@ def _decoded(data: str, wanted: FormatField, options: Mapping[str, Any]) -> str:
     size = _SIZES[kind.name]
     if kind.name == "BOOLEAN":
         return f"{data} <> X'00'"
-    if kind.name in {"FLOAT", "DOUBLE"}:  # as Avro stores them: the bytes of the number, little end first
+    # Spark SQL has no function for it, but Avro stores them so: the bytes of the number, little end first.
+    if kind.name in {"FLOAT", "DOUBLE"}:
         bytes_ = data if little else _reversed(data, size)
         return f"from_avro({bytes_}, {_avro_type(kind)}, map('mode', 'PERMISSIVE'))"
     data = f"IF(octet_length({data}) = {size}, {data}, NULL)"
     digits = f"hex({_reversed(data, size) if little else data})"
+    # `conv` gives an unsigned number, which for 64 bits may not fit into a BIGINT: in two halves.
     if size == 8:
         high, low = (_unsigned(f"substring({digits}, {start}, 8)") for start in (1, 9))
         return f"{_signed(high, 4)} * {1 << 32} + {low}"

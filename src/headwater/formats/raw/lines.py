@@ -30,7 +30,8 @@ class RawLines:
         return pa.array([line for found in lines for line in found], payloads.type), places
 
     def _lines(self, payload: bytes) -> list[bytes]:
-        if self.charset in _BY_BYTES:  # a character of these is never found within another one
+        # In these, no byte of a character can be mistaken for another character, so bytes can be split.
+        if self.charset in _BY_BYTES:
             delimiter = self.delimiter.encode(self.charset, "replace")
             lines = payload.split(delimiter)
         else:
