@@ -28,7 +28,8 @@ __all__ = ["LATENCIES", "Latency", "LatencyJob", "measure_latency"]
 
 RATE = 1_000
 TICK_SECONDS = 0.01
-WARM_UP_SECONDS = 15.0
+WARM_UP_SECONDS = 60.0
+"""The JVMs of both engines go on compiling what they run for about as long."""
 LAST_ROWS_SECONDS = 60.0
 ACCOUNTS = 20 * GROUPS
 

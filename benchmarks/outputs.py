@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 from generate import PARTITIONS, Table, log_table
+
+from headwater.testing.kafka import Kafka
 
 __all__ = ["Outcome", "create_topic", "drop_topic", "fingerprint", "messages", "read_outcome"]
 
@@ -22,8 +24,8 @@ class Outcome:
 
 
 def create_topic(servers: str, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": servers, "log_level": 4})
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
+    """Returns when it has leaders: a job that starts before would fail, as in Flink."""
+    Kafka(servers).create({topic: PARTITIONS})
 
 
 def drop_topic(servers: str, topic: str) -> None:

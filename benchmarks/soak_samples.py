@@ -96,6 +96,6 @@ def _parent(process: int) -> int:
 
 def _is_worker(process: int) -> bool:
     try:
-        return b"pyspark.daemon" in (Path("/proc") / str(process) / "cmdline").read_bytes()
+        return b"-m\0headwater.execution.worker_daemon" in (Path("/proc") / str(process) / "cmdline").read_bytes()
     except OSError:
         return False
