@@ -64,7 +64,8 @@ __all__ = [
 ]
 
 
-_WIDEST = 68  # of a line of SQL in an error: a terminal has 80 columns, and the number of the line stands before it
+# The longest part of a line of SQL in an error: a terminal has 80 columns, and the line number stands in front.
+_WIDEST = 68
 
 
 class HeadwaterError(Exception):

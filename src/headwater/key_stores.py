@@ -78,8 +78,10 @@ def _load_key(context: ssl.SSLContext, stores: Mapping[str, str]) -> None:
         if _PEM in content:
             context.load_cert_chain(location, password=stores.get("ssl.key.password", password))
             return
-        with tempfile.TemporaryDirectory() as directory:  # for its owner alone; Python loads keys from files only
+        # For its owner alone; Python loads keys from files only.
+        with tempfile.TemporaryDirectory() as directory:
             opened = Path(directory) / "key.pem"
+            # With its mode before it has any content, although the directory is private already.
             opened.touch(mode=0o600)
             opened.write_bytes(_opened(location, password))
             context.load_cert_chain(opened)
@@ -132,6 +134,7 @@ def _certificates(location: str, password: str, prefix: str) -> str:
     if password:
         command += ["-storepass:env", _PASSWORD]
         environment[_PASSWORD] = password
+    # Without a password keytool asks for one; an empty line lets it list them unverified, where the store allows that.
     done = subprocess.run(
         command, env=environment, input="\n", capture_output=True, text=True, timeout=_SECONDS, check=False
     )

@@ -50,8 +50,10 @@ class Registry(Mapping[str, T], Generic[T]):
         found: dict[str, T] = {}
         for point in (*own, *entry_points(group=self._group)):
             loaded = _load(point)
+            # A class is as good as an object: it is made without arguments.
             value: T = loaded() if isinstance(loaded, type) else loaded
             identifier: str = value.identifier  # type: ignore[attr-defined]
+            # An error and not a matter of order: which package is found first depends on the installation.
             if identifier in found:
                 raise SetupError(
                     f"Two packages have '{identifier}' among their {self._group}.",

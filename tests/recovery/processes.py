@@ -53,7 +53,9 @@ def kill_workers(job: Job) -> None:
             continue
         try:
             session = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[3])
-            if session == job.pid and b"pyspark.daemon" in (entry / "cmdline").read_bytes():
+            # As a module: Spark's JVM has the name among its settings.
+            is_worker = b"-m\0headwater.execution.worker_daemon" in (entry / "cmdline").read_bytes()
+            if session == job.pid and is_worker:
                 os.kill(int(entry.name), signal.SIGKILL)
         except (OSError, IndexError):
             continue  # it has ended meanwhile

@@ -1,6 +1,7 @@
 """kill -9 in the middle of batches, again and again, under load: the result is what a recount of the input gives.
+`test_exactly_once` kills a job with state in every test run; this one is long.
 
-HEADWATER_KILLS=20 sets the number of kills of the long run.
+HEADWATER_KILLS=20 sets the number of kills.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from processes import await_progress, kill_all, kill_driver, kill_workers, runni
 from headwater.broker import Broker
 from headwater.testing.kafka import Kafka, Record
 
-LONG_KILLS = int(os.environ.get("HEADWATER_KILLS", "8"))
+KILLS = int(os.environ.get("HEADWATER_KILLS", "8"))
 VICTIMS = (kill_workers, kill_driver, kill_workers, kill_all)
 
 SCRIPT = """
@@ -36,10 +37,10 @@ SELECT region, COUNT(*), SUM(amount), COUNT(DISTINCT amount) FROM orders GROUP B
 """
 
 
-@pytest.mark.timeout(300 + 60 * LONG_KILLS)
-@pytest.mark.parametrize("kills", [2, pytest.param(LONG_KILLS, marks=pytest.mark.long, id="long")])
+@pytest.mark.long
+@pytest.mark.timeout(300 + 60 * KILLS)
 def test_nothing_is_lost_or_wrong_after_kills(
-    kills: int, broker: Broker, unique_topic: Callable[[str], str], tmp_path: Path
+    broker: Broker, unique_topic: Callable[[str], str], tmp_path: Path
 ) -> None:
     dice = random.Random(11)
     topics = {"orders": unique_topic("orders"), "totals": unique_topic("totals")}
@@ -52,9 +53,9 @@ def test_nothing_is_lost_or_wrong_after_kills(
     load = _Load(kafka, topics["orders"])
     load.start()
     number = 0
-    while number < kills:
+    while number < KILLS:
         with running(script, tmp_path / "state", variables, tmp_path / "log") as job:
-            while number < kills and job.poll() is None:
+            while number < KILLS and job.poll() is None:
                 wanted = checkpoint.batch + 1 + dice.randrange(3)
                 await_progress(job, checkpoint, lambda wanted=wanted: checkpoint.batch >= wanted)
                 time.sleep(dice.random() * 0.7)

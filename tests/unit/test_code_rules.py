@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import headwater
@@ -13,9 +13,10 @@ SOURCE = Path(headwater.__file__).parent
 MOST_BOOLEANS = 48
 
 
-def trees() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(SOURCE.rglob("*.py")):
-        yield str(path.relative_to(SOURCE)), ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def trees() -> dict[str, ast.Module]:
+    paths = sorted(SOURCE.rglob("*.py"))
+    return {str(path.relative_to(SOURCE)): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
 
 
 def is_boolean(parameter: ast.arg) -> bool:
@@ -41,14 +42,14 @@ def test_boolean_parameters_are_seen() -> None:
 def test_no_boolean_is_passed_by_position_and_few_by_name() -> None:
     """`scan(table, True)` says nothing to a reader. What selects a way of working is two functions or a Literal; a flag
     that is data (`nullable`) is passed by name."""
-    found = {module: boolean_parameters(tree) for module, tree in trees()}
+    found = {module: boolean_parameters(tree) for module, tree in trees().items()}
     assert {module: positional for module, (positional, _) in found.items() if positional} == {}
     assert sum(len(keyword) for _, keyword in found.values()) <= MOST_BOOLEANS
 
 
 def test_a_class_name_means_one_thing() -> None:
     places = defaultdict(list)
-    for module, tree in trees():
+    for module, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(module)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -97,13 +98,16 @@ WALLS = (
 )
 
 
-def imported(source: str) -> Iterator[tuple[int, str]]:
+@cache
+def imported(source: str) -> list[tuple[int, str]]:
     """Line and dotted name of every import, wherever it stands. `from a import b` counts as `a.b`."""
+    found = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
+            found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+            found += [(node.lineno, f"{node.module}.{alias.name}") for alias in node.names]
+    return found
 
 
 def room_of(module: str) -> str:
@@ -133,6 +137,7 @@ def breaches(wall: Wall, module: str, source: str) -> list[str]:
     return [f"{module}:{line} imports {name}" for line, name in imported(source) if wall.forbids(name)]
 
 
+@cache
 def modules() -> dict[str, str]:
     """Every module of Headwater with its source text."""
     found = {}

@@ -12,6 +12,7 @@ _NEAR, _ALMOST = 0.65, 0.9  # less than that has little in common but a prefix
 
 def closest(word: str, candidates: Iterable[str]) -> str | None:
     """The candidate most like `word`, without regard to case, `_` and `-`; None if nothing is near."""
+    # '_' for '-' and a wrong case are the most frequent mistakes, and no difference at all here.
     by_plain = {_plain(candidate): candidate for candidate in candidates}
     found = difflib.get_close_matches(_plain(word), by_plain, n=1, cutoff=_NEAR)
     return by_plain[found[0]] if found else None

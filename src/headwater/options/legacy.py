@@ -35,7 +35,7 @@ __all__ = [
 TYPE, FORMAT = "connector.type", "format.type"
 PROPERTIES, OFFSETS = "connector.properties.", "connector.specific-offsets"
 PARTITIONER, CLASS = "connector.sink-partitioner", "connector.sink-partitioner-class"
-SUMMARY = f"What a table with '{TYPE}' = '{{}}' can say."
+SUMMARY = f"Options of a table with '{TYPE}' = '{{}}'."
 SIDES = {"kafka": ("",), "upsert-kafka": ("key.", "value.")}
 TYPES = tuple(SIDES)
 LEGACY_FORMATS = ("csv", "json", "avro")
@@ -84,7 +84,7 @@ def _format(option: Option, *formats: str) -> LegacyOption:
     return LegacyOption(option, ("{side}{format}." + name,), formats=formats)
 
 
-_VERSION = "Version of Kafka's client, which is of no importance: one client serves brokers of all versions."
+_VERSION = "Version of the Kafka client. Ignored: one client works with brokers of all versions."
 
 LEGACY_OPTIONS: tuple[LegacyOption, ...] = (
     LegacyOption(_required(_choice(TYPE, TYPES, "Which connector the table uses.")), ("connector",)),
@@ -108,13 +108,17 @@ LEGACY_OPTIONS: tuple[LegacyOption, ...] = (
         ("properties.bootstrap.servers",),
     ),
     LegacyOption(
-        Option("connector.properties.zookeeper.connect", STRING, "Addresses of ZooKeeper, which clients no longer ask.")
+        Option(
+            "connector.properties.zookeeper.connect",
+            STRING,
+            "Addresses of ZooKeeper. Ignored: clients no longer use it.",
+        )
     ),
     LegacyOption(
         Option(
             "connector.properties.flink.partition-discovery.interval-millis",
             LONG,
-            "Milliseconds between two looks for new partitions; 0 or less for never.",
+            "Milliseconds between two discoveries of new partitions; 0 or less: never.",
         ),
         ("scan.topic-partition-discovery.interval",),
         value=_interval,
@@ -153,7 +157,7 @@ LEGACY_OPTIONS: tuple[LegacyOption, ...] = (
             PARTITIONER,
             ("fixed", "round-robin", "custom"),
             "Partition of a message. 'fixed': each task writes to one. 'round-robin': in turn. 'custom': as "
-            "'connector.sink-partitioner-class' says. Default: by the key, or if there is none as the producer likes.",
+            "'connector.sink-partitioner-class' says. Default: by the key, without one as the producer chooses.",
         ),
         ("sink.partitioner",),
         value=lambda text: None if text == "custom" else text,
@@ -176,32 +180,41 @@ LEGACY_OPTIONS: tuple[LegacyOption, ...] = (
         _choice(
             "update-mode",
             ("append", "retract", "upsert"),
-            "'append': rows only; a query that updates is refused. 'upsert': the newest row of a key, null for what "
-            "is deleted. 'retract': every change, with its kind in the header 'rowkind'. Default: 'upsert' with a "
+            "'append': inserts only; a query that updates is rejected. 'upsert': the newest row of a key, null for a "
+            "deleted one. 'retract': every change, with its kind in the header 'rowkind'. Default: 'upsert' with a "
             "PRIMARY KEY, else 'append'.",
         ),
         ("sink.changelog",),
     ),
     LegacyOption(_required(_choice(FORMAT, LEGACY_FORMATS, "Format of the messages.")), ("{side}format",)),
     LegacyOption(_choice("format.property-version", ("1",), "Version of these options.")),
-    LegacyOption(_choice("format.derive-schema", ("true",), "The messages have the table's columns, always.")),
+    LegacyOption(
+        _choice(
+            "format.derive-schema", ("true",), "Always so: the columns of the table are the schema of its messages."
+        )
+    ),
     _format(Option("format.field-delimiter", STRING, "Character between two columns.", ","), "csv"),
     _format(Option("format.quote-character", STRING, "Character around a value."), "csv"),
-    _format(Option("format.disable-quote-character", BOOL, "Whether quotes mean nothing.", False), "csv"),
+    _format(
+        Option("format.disable-quote-character", BOOL, "Whether quote characters are ordinary text.", False), "csv"
+    ),
     _format(Option("format.allow-comments", BOOL, "Whether a line that starts with # is skipped.", False), "csv"),
     _format(Option("format.array-element-delimiter", STRING, "Character between elements of an ARRAY.", ";"), "csv"),
+    _format(Option("format.escape-character", STRING, "Character that escapes the next one."), "csv"),
+    _format(Option("format.null-literal", STRING, "String that represents NULL."), "csv"),
     _format(
-        Option("format.escape-character", STRING, "Character that takes from the next one its special meaning."), "csv"
-    ),
-    _format(Option("format.null-literal", STRING, "Text that stands for NULL."), "csv"),
-    _format(
-        Option("format.ignore-parse-errors", BOOL, "Whether what cannot be read is NULL or skipped.", False),
+        Option(
+            "format.ignore-parse-errors",
+            BOOL,
+            "Whether values that cannot be parsed become NULL and such messages are skipped.",
+            False,
+        ),
         "csv",
         "json",
     ),
     _format(Option("format.fail-on-missing-field", BOOL, "Whether a missing field is an error.", False), "json"),
     LegacyOption(
-        Option("format.line-delimiter", OptionType("String", _no_line_end), "End of a line: there is none.", ""),
+        Option("format.line-delimiter", OptionType("String", _no_line_end), "Must be empty: a message is one row.", ""),
         formats=("csv",),
     ),
 )

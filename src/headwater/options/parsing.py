@@ -53,6 +53,7 @@ def parse_value(option: Option, text: str) -> Any:
     try:
         return kind.parse(text)
     except ValueError as error:
+        # The usual sentence repeats the value.
         if option.secret or is_secret(option.key):
             raise ValueError(f"The value is not a valid {kind.name}.") from None
         hint = did_you_mean(text, option.choices) if option.choices else ""
@@ -98,6 +99,7 @@ def _carry_deprecated(
         if not old.deprecated or old.key not in given:
             continue
         if old.deprecated not in given:
+            # Whoever reads options asks for the current key alone.
             values[old.deprecated] = values[old.key]
         elif values[old.deprecated] != values[old.key]:
             text = f"'{old.key}' is the old name of '{old.deprecated}', and the two have different values. Keep one."

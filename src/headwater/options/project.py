@@ -69,6 +69,8 @@ def read_project(path: Path | None, environment: str = "") -> ProjectFile:
         hint = did_you_mean(environment, environments) or f"There are: {', '.join(sorted(environments)) or 'none'}."
         raise _wrong(path, f"there is no environment '{environment}'", hint)
     chosen = environments.get(environment, {})
+    # All environments are checked, not only the chosen one: a mistake in another would be found on the day it is
+    # needed.
     for part in (content, *environments.values()):
         _check(path, part)
     return _project(path, content, chosen)

@@ -22,6 +22,7 @@ class ResolvedOptions:
     given: Mapping[str, str]
 
     def __post_init__(self) -> None:
+        # Copied, because a frozen value must not change when its caller's dictionary does.
         object.__setattr__(self, "values", dict(self.values))
         object.__setattr__(self, "given", dict(self.given))
 

@@ -161,14 +161,14 @@ SESSION_OPTIONS: tuple[Option, ...] = (
         "python.files",
         STRING,
         "Where the modules of Python functions are: files, directories and archives, separated by commas. The "
-        "directory of the script is searched anyway.",
+        "directory of the script is always searched.",
         "",
     ),
     Option(
         "table.exec.state.ttl",
         DURATION,
-        "How long the state of a key is kept when no row with it comes; 0 is forever. What comes for it later is the "
-        "first of its kind. Windows and other state that the watermark cleans is kept as long as it is needed.",
+        "How long the state of a key is kept without new rows for it; 0 is forever. After that, a row with the key "
+        "starts from scratch. Windows and other state that the watermark cleans up is kept as long as it is needed.",
         timedelta(0),
     ),
     Option("headwater.batch.max-rows", _positive(LONG), "Maximum number of messages in one batch.", 2_000_000),
@@ -241,6 +241,7 @@ class SessionOptions:
     def __getitem__(self, key: str) -> Any:
         """The value of a declared option, which may have been set under its older name."""
         option = _BY_KEY[key]
+        # The current key goes before its older name, whichever was set last.
         for spelling in (option, *(o for o in SESSION_OPTIONS if o.deprecated == key)):
             if spelling.key in self.given:
                 return parse_value(spelling, self.given[spelling.key])

@@ -12,6 +12,7 @@ def split_quoted(text: str, delimiter: str) -> list[str]:
     while at < len(text):
         char = text[at]
         if char == delimiter:
+            # As Flink: an empty element counts between two delimiters, but not at the ends.
             if after_delimiter:
                 parts.append("")
             after_delimiter, at = True, at + 1

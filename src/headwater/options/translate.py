@@ -42,6 +42,7 @@ def spelling_of(written: Mapping[str, str]) -> Spelling:
     rows = of_type(kind) or tuple({old.key: old for name in reversed(TYPES) for old in of_type(name)}.values())
     declared = tuple(old.option for old in rows)
     problems = tuple(_mixed(plain)) or _relevant([*_problems(declared, plain, kind), *_rules(rows, plain)], plain)
+    # Of options with problems only a valid type is used: it decides what the error lists as supported.
     understood = [key for key in plain if not problems or (key == TYPE and kind in TYPES)]
     parts = {key: _part(_row(rows, key), key, plain) for key in understood}
     naming = _naming(rows, plain, parts)

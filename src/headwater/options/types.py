@@ -64,6 +64,7 @@ def _duration(text: str) -> timedelta:
     number, unit = _amount(text)
     if not number:
         return _iso_duration(text.strip())
+    # A number without a unit is milliseconds, as in Flink.
     factor = _factor(_MICROSECONDS, unit or "ms", "time unit")
     try:
         return timedelta(microseconds=int(number) * factor)
@@ -75,6 +76,7 @@ def _iso_duration(text: str) -> timedelta:
     match = _ISO_DURATION.fullmatch(text)
     if not match or not any(match.groups()):
         raise ValueError(f"'{text}' is not a duration; write it like '10 s', '1 min' or '500 ms'.")
+    # ISO 8601 allows a comma as the decimal sign.
     return timedelta(**{unit: float(n.replace(",", ".")) for unit, n in match.groupdict().items() if n})
 
 

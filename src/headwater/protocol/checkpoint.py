@@ -246,7 +246,7 @@ class Checkpoint:
         return CheckpointTakenError(
             "Another run of this job has taken the checkpoint over.",
             detail="\n".join([f"Checkpoint: {self.storage}", *self._taken_by(sequence)]),
-            hint="Only one run of a job can write to a checkpoint. The newer one goes on; this one has stopped.",
+            hint="Only one run of a job can write to a checkpoint. The newer one continues; this one has stopped.",
         )
 
     def _taken_by(self, sequence: int) -> Iterator[str]:

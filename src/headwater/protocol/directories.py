@@ -29,6 +29,7 @@ def is_locked(root: str, name: str) -> bool:
         return False
     with lock.open("rb") as file:
         try:
+            # A shared lock, given back at once: it is refused only while a job holds its exclusive one.
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:
             return True

@@ -48,6 +48,8 @@ class Entry:
         fields: Json = {"format": FORMAT_VERSION, **vars(self), **vars(self.pointers)}
         del fields["pointers"]
         text = canonical(fields)
+        # The digest is the last field: whoever checks it cuts the text off there, and need not write JSON to the letter
+        # as we do.
         return b'%s,"digest":"%s"}' % (text[:-1], digest_of(text).encode())
 
     @property

@@ -187,6 +187,7 @@ def copy_checkpoint(source: Storage, target: Storage, on_file: Callable[[RunFile
             entries = {name: _read_entry(source, name, view) for name in [*_entries(view), entry_name(0)]}  # 3
             break
         except MissingFileError:
+            # The job deletes files that no kept commit names. If it has not moved on, the file is missing for good.
             if read_log(source).head.sequence == view.head.sequence:
                 raise
     for name, content in entries.items():

@@ -101,7 +101,8 @@ class LocalStorage(Storage):
             if _unless_missing(lambda: self._disk.seal(str(local_file)), missing=_GONE) is not _GONE:  # 1
                 self._disk.rename(str(local_file), target)  # 2
             else:
-                self._disk.size(target)  # an attempt before this one was interrupted after its rename
+                # An attempt before this one was interrupted after its rename: the file must be there, then.
+                self._disk.size(target)
             self._disk.sync_directory(_parent(target))  # 3
 
     def local(self, name: str, size: int, digest: str) -> Path:
@@ -154,7 +155,8 @@ class LocalStorage(Storage):
             self._disk.make_directory(directory)
             # A directory entry is durable only when its directory is synced: without that a crash may forget the
             # file's name.
-            with suppress(PermissionError):  # a directory above that may not be opened: it was made by somebody else
+            # A directory above may not be readable for us; then somebody else has made it, and synced it.
+            with suppress(PermissionError):
                 self._disk.sync_directory(_parent(directory))
             self._synced.add(directory)
 

@@ -19,6 +19,7 @@ from headwater.options.secrets import MASK
 
 __all__ = ["SETTINGS", "Location", "join", "parse_location", "shown"]
 
+# Hadoop, and so Spark, calls S3 's3a'.
 _SCHEMES = {"s3": "s3", "s3a": "s3", "gs": "gs", "az": "az"}
 
 SETTINGS: Mapping[str, Mapping[str, type]] = {

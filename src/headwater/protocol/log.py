@@ -37,7 +37,8 @@ def read_log(storage: Storage) -> LogView:
             return _follow(storage, numbers)
         except MissingFileError:
             if entry_numbers(storage.names(LOG))[-1:] == numbers[-1:]:
-                raise  # nobody has moved on, so nobody has removed it as garbage
+                # Nobody has moved on, so nobody has removed it as garbage: it is really missing.
+                raise
 
 
 def _follow(storage: Storage, numbers: list[int]) -> LogView:

@@ -20,6 +20,7 @@ from headwater.protocol.cache import FileCache
 from headwater.protocol.locations import Location
 from headwater.protocol.storage import AlreadyExistsError, Storage, check_name, checked_size, damaged, file_digest
 
+# obstore is imported where it is used: jobs with local checkpoints, and their workers, never load it.
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
@@ -123,7 +124,8 @@ class ObjectStorage(Storage):
 
         # Publishing is repeated after errors whose outcome is unknown, so it has to be idempotent.
         if not local_file.exists() and self.size(name) is not None:
-            return  # an attempt before this one was interrupted after its upload
+            # An attempt before this one was interrupted after its upload.
+            return
         with self._errors(name), self._no_bucket():
             obstore.put(self._opened(), check_name(name), local_file)  # 1
         self._cache.keep(name, local_file)  # 2

@@ -136,6 +136,7 @@ class Intent:
         return hashlib.sha256(canonical(self.to_json())).hexdigest()[:32]
 
     def to_json(self) -> Json:
+        # `vars` also has the cached digest, which cannot be part of what it is made of.
         absent = {"digest"} if self.watermarks else {"digest", "watermarks"}
         return {key: value for key, value in vars(self).items() if key not in absent}
 

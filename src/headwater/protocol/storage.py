@@ -130,7 +130,7 @@ def open_storage(location: str) -> Storage:
 def check_name(name: str) -> str:
     """A name from a file is not believed to stay inside the checkpoint."""
     if name.startswith("/") or any(segment in ("", ".", "..") for segment in name.split("/")):
-        raise DamagedCheckpointError(f"'{name}' is no name of a file in a checkpoint.")
+        raise DamagedCheckpointError(f"'{name}' is not a valid file name in a checkpoint.")
     return name
 
 
@@ -167,6 +167,7 @@ def checked_size(storage: Storage, name: str, found: int | None, expected: int) 
 
 def sync_file(path: Path) -> int:
     """Make the content of a file durable; answers its size."""
+    # fsync writes what is cached of the file, whichever descriptor wrote it; the writer may have closed its own.
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

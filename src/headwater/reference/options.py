@@ -43,10 +43,10 @@ def option_tables() -> Mapping[str, OptionTable]:
     connectors, formats = list(CONNECTORS.values()), list(FORMATS.values())
     tables = [OptionTable(c.identifier, "connector", c.summary, _rows(c.options, c.not_yet)) for c in connectors]
     tables += [OptionTable(f.identifier, "format", f.summary, _rows(*_of_format(f))) for f in formats]
-    tables.append(OptionTable("session", "settings", "What SET knows.", _rows(SESSION_OPTIONS, {})))
+    tables.append(OptionTable("session", "settings", "Settings for SET.", _rows(SESSION_OPTIONS, {})))
     for c in (c for c in connectors if c.column_options):
         fields = _rows(under("fields.<column>.", c.column_options), {})
-        summary = "How the values of a column are made."
+        summary = "How the values of a column are generated."
         tables.append(OptionTable(f"{c.identifier}.fields", f"columns of {c.identifier}", summary, fields))
     tables += [
         OptionTable(f"legacy-{kind}", "legacy options", SUMMARY.format(kind), _legacy_rows(kind)) for kind in TYPES

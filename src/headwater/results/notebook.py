@@ -35,6 +35,7 @@ def display(shown: _Html, query: QueryResult | None) -> None:
     if query is None:
         return
     follow = partial(_follow, handle, shown, query, ipython.HTML)
+    # In a thread: a cell that does not end would block all cells behind it.
     if not query.bounded:
         threading.Thread(target=_in_background, args=(follow, handle, ipython.HTML), name=_NAME, daemon=True).start()
         return

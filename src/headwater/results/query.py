@@ -29,7 +29,8 @@ __all__ = ["Change", "QueryResult", "Row"]
 Row = tuple[Any, ...]
 
 _POLL = 0.05
-_IDLE = 2.0  # a query that does not end has read what there is if nothing has come for so long
+# A query that does not end counts as caught up if nothing has come for so long.
+_IDLE = 2.0
 _SHOWN_ROWS = 100
 
 

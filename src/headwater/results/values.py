@@ -78,6 +78,7 @@ def json_value(value: Any, kind: SqlType) -> Any:
         case float() if kind.name == "FLOAT":
             return float(_float_text(value, kind))
         case Decimal():
+            # A reader of JSON takes numbers for doubles: what a double cannot hold exactly would change silently.
             number = float(value)
             return number if Decimal(repr(number)) == value else format(value, "f")
         case bytes():
@@ -114,6 +115,7 @@ def _float_text(value: float, kind: SqlType) -> str:
         return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[repr(value)]
     if kind.name != "FLOAT":
         return repr(value)
+    # Nine digits identify every 32-bit float.
     same = (f"{value:.{digits}g}" for digits in range(1, 10))
     return next((repr(float(text)) for text in same if _as_float(float(text)) == value), repr(value))
 

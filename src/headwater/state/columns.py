@@ -41,7 +41,9 @@ def flat(table: pa.Table, name: str) -> pa.Array:
 
 
 def concat(tables: Sequence[pa.Table]) -> pa.Table:
-    return pa.concat_tables(tables).combine_chunks()
+    # An empty piece beside the only one with rows would make Arrow copy all of them.
+    filled = [table for table in tables if table.num_rows] or tables[:1]
+    return pa.concat_tables(filled).combine_chunks()
 
 
 def equal_rows(left: Sequence[pa.Array], right: Sequence[pa.Array], length: int) -> Bools:
@@ -56,6 +58,7 @@ def _equal(a: pa.Array, b: pa.Array) -> Bools:
     if pa.types.is_nested(a.type):
         return _equal_nested(a, b)
     if pa.types.is_floating(a.type):
+        # Bit by bit: to IEEE no NaN equals another, and a row with one would never find itself in the state again.
         bits = pa.int64() if a.type == pa.float64() else pa.int32()
         a, b = a.view(bits), b.view(bits)
     same = pc.fill_null(pc.equal(a, b), False)
@@ -81,7 +84,8 @@ def _equal_lists(a: pa.Array, b: pa.Array) -> Bools:
     """Lists or maps without NULLs: as long as each other, and element by element the same."""
     (sizes, of_a), (other_sizes, of_b) = _elements(a), _elements(b)
     same: Bools = sizes == other_sizes
-    if not same.all():  # the elements of lists of one length lie side by side
+    # Elements can be compared side by side only where lists have the same length.
+    if not same.all():
         places = pa.array(np.flatnonzero(same))
         (sizes, of_a), (_, of_b) = _elements(a.take(places)), _elements(b.take(places))
     different = ~_equal(of_a, of_b)

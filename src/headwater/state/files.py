@@ -105,6 +105,8 @@ def open_run(storage: RunStorage, spec: TableSpec, file: RunFile) -> Run:
     """Map the file. What is missing or of another size or content is an error that names it."""
     path = storage.local(file.name, file.bytes, file.digest)
     try:
+        # The size is checked at every opening; digests only when a file is fetched or verified, because that reads all
+        # of it.
         size = path.stat().st_size
     except FileNotFoundError as error:
         raise _damaged(file, "it is missing") from error
@@ -115,6 +117,7 @@ def open_run(storage: RunStorage, spec: TableSpec, file: RunFile) -> Run:
 
 def _map(path: Path, spec: TableSpec, file: RunFile) -> Run:
     try:
+        # Mapped: a lookup reads the pages it needs, and workers on one machine share them.
         reader = pa.ipc.open_file(pa.memory_map(str(path)))
         run = Run(reader.schema, [reader.get_batch(n) for n in range(reader.num_record_batches)], file)
     except pa.ArrowInvalid as error:

@@ -20,6 +20,9 @@ def hash_sql(keys: Sequence[str], value: str = "") -> str:
     """Spark SQL of the stored hash of a key, or of a `value` in the group of that key. Names are quoted already."""
     if not keys and not value:
         return "0L"
+    # Spark's own `hash` in the upper half, because its shuffle places rows by that: state and rows of a key must meet
+    # in the same partition. The lower half is another function, or it would tell no two keys apart that the upper one
+    # does not.
     upper = f"shiftleft(CAST(hash({', '.join(keys)}) AS BIGINT), 32)" if keys else "0L"
     return f"({upper} | (xxhash64({value or ', '.join(keys)}) & 4294967295L))"
 

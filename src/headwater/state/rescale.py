@@ -48,6 +48,7 @@ def _split(storage: RunStorage, spec: TableSpec, files: Sequence[RunFile], names
     runs = [open_run(storage, spec, file) for file in files]
     writers: dict[int, RunWriter] = {}
     for chunk in merged(spec, runs, drop_tombstones=True):
+        # The stored hash has that of the partitioning key, so rows are moved without knowing the query or its keys.
         numbers = partition_of(spec.key_hashes(chunk.column(HASH).to_numpy()), len(names))
         for number in np.unique(numbers).tolist():
             if number not in writers:

@@ -50,6 +50,7 @@ class TableSpec:
     def run_schema(self) -> pa.Schema:
         """A file says itself how many of its columns are the key, so that state can be rewritten without its query."""
         head = [pa.field(HASH, pa.int64()), pa.field(TOMBSTONE, pa.bool_())]
+        # In the metadata of the Arrow schema, which is part of the file.
         facts = {_KEYS: str(len(self.keys)), **({_BY_TIME: "true"} if self.by_time else {})}
         return pa.schema([*head, *widen(self.keys), *widen(self.values)], facts)
 

@@ -79,7 +79,8 @@ def _has_read(job: EngineJob, ends: Offsets) -> bool:
     by_name = {f"{topic}:{partition}": end for (topic, partition), end in ends.items()}
     from_topics = job.positions.keys() & by_name.keys()
     if not from_topics:
-        return False  # it reads rows of its own (VALUES, datagen) and has not finished
+        # It reads rows of its own (VALUES, datagen) and has not finished.
+        return False
     only_topics = from_topics == job.positions.keys()
     return all(job.positions[key] >= by_name[key] for key in from_topics) and (only_topics or job.batches > 0)
 

@@ -26,6 +26,7 @@ def compare(expected: Sequence[Message], got: Sequence[Message], mode: ExpectMod
     arrived = list(got)
     if mode is ExpectMode.FINAL:
         arrived = [message for message in _last(got).values() if message is not None]
+        # Messages without a key replace nothing, so all of them are part of what a topic amounts to.
         arrived += [message for message in got if message.key is None]
     if mode is ExpectMode.PER_KEY:
         arrived = _in_order_of(expected, arrived)
@@ -43,6 +44,8 @@ def compare_outcome(expected: ReplayOutcome, got: Sequence[Message], *, repeats:
     rows = [message for message in expected.rows.values() if message is not None]
     arrived = [message for message in keyed.values() if message is not None]
     log = [message for message in got if message.key is None]
+    # After a crash an at-least-once sink may write a batch again: of keyed messages the last one still counts, of a log
+    # each different one.
     if repeats:
         log = list({identity(message.value): message for message in log}.values())
         rows += list({identity(message.value): message for message in expected.log}.values())
@@ -80,6 +83,7 @@ def _paired(expected: Sequence[Message], got: Sequence[Message]) -> list[Message
     rest = list(got)
     pairs: list[Message] = []
     for wanted in expected:
+        # One of them for each expected message: two equal ones have to be expected twice.
         found = next((message for message in rest if _matches(wanted, message)), None)
         if found is not None:
             rest.remove(found)

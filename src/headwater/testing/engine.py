@@ -166,6 +166,7 @@ class LocalEngine:
         self._progress[progress.name] = progress
 
     def _prepare(self, job: Job) -> None:
+        # Around every job from its start: a fault that is asked for later has to find its place in a prepared plan.
         crashing = CrashingExecutor()
         self._executors.append(crashing)
         job.around_executor, job.around_sink = crashing.around_executor, crashing.around_sink

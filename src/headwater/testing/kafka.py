@@ -119,12 +119,14 @@ class Kafka:
         waiting = {p for p, stop in end.items() if stop > start.get(p, 0)}
         if not waiting:
             return []
+        # A topic that the client has never asked about would be looked up by a timer that ticks once a second.
+        self._consumer.list_topics(topic, timeout=_TIMEOUT)
         self._consumer.assign([TopicPartition(topic, p, start.get(p, OFFSET_BEGINNING)) for p in waiting])
         found: list[tuple[int, int, Record]] = []
         while waiting:
             message = self._consumer.poll(_TIMEOUT)
             if message is None:
-                raise KafkaUnavailableError(f"Topic '{topic}' did not give the messages it has in {_TIMEOUT:.0f} s.")
+                raise KafkaUnavailableError(f"Topic '{topic}' did not return the messages it has in {_TIMEOUT:.0f} s.")
             problem = message.error()
             ended = problem is not None and problem.code() == KafkaError._PARTITION_EOF
             if problem is not None and not ended:

@@ -45,6 +45,7 @@ def parse_message(text: str, line: int = 0) -> Message:
             hint = "Write @partition=0, @timestamp=1700000000000 (milliseconds) or @header.name=text."
             raise BadLine(f"'{match[0].strip()}' says nothing about a message.", start, len(match[0].rstrip()), hint)
         start = match.end()
+    # With a blank behind it, so that 'key =>' has an arrow too and its missing value is reported as such.
     key, arrow, value = f"{text[start:]} ".partition(ARROW)
     if not arrow:
         raise BadLine("A message is 'key => value'.", start, len(text) - start, "A blank line ends the messages.")
@@ -125,6 +126,7 @@ def render_payload(payload: Payload) -> str:
 def _as_json(value: object) -> str:
     """On one line, and without an arrow that would end a key."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    # Control characters and line separators would break the line: escaped, they do not.
     if not text.isprintable():
         text = json.dumps(value, separators=(",", ":"))
     return text.replace("=>", "=\\u003e")

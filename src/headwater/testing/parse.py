@@ -97,7 +97,7 @@ class _Parser:
                     f"'{word[0]}' is not a property of a topic.", number, word, "Known: partitions=N, compacted."
                 )
         if name in self._topics:
-            raise self._problem(f"Topic '{name}' is there already.", number, words[0])
+            raise self._problem(f"Topic '{name}' already exists.", number, words[0])
         self._topics.add(name)
         return Topic(name, partitions, compacted, number)
 
@@ -111,6 +111,7 @@ class _Parser:
             self._at += 1
         if not any(line.strip() for line in lines):
             raise self._problem("There is no SQL here.", number, ("sql", 0))
+        # Empty lines in front, so that the line numbers of errors are those of the case file.
         return Sql("\n" * number + "\n".join(lines).rstrip(), number)
 
     def _script(self, word: tuple[str, int], number: int) -> str:
@@ -124,6 +125,7 @@ class _Parser:
     def _ends_sql(self, before: list[str]) -> bool:
         """A directive after a blank line or a ';': inside a statement its word may be SQL."""
         word = _WORD.match(self._lines[self._at])
+        # TABLE or EXPECT at the beginning of a line may also be a part of a statement that is not finished.
         closed = not before or not before[-1].strip() or before[-1].rstrip().endswith(";")
         return word is not None and word[0] in self._read and closed
 

@@ -65,6 +65,7 @@ class WorkerEngine:
         """SIGKILL to Python and Spark's JVM."""
         if self._process is None:
             return
+        # The whole group: Spark's JVM would otherwise finish the batch that was to be interrupted.
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._close()
@@ -88,6 +89,7 @@ class WorkerEngine:
     def _running(self) -> subprocess.Popen[str]:
         if self._process is None:
             command = [sys.executable, "-m", "headwater.testing.worker"]
+            # A session of its own: the JVM is in its process group, and is killed with it.
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
             )

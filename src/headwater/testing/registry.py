@@ -105,10 +105,11 @@ class Door:
         self.away = False
         self._scheme = "http" if tls is None else "https"
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self, registry, authorization, forbidden))
+        # A request that is still waiting must not keep the test process alive.
         self._server.daemon_threads = True
         if tls is not None:
             self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import tempfile
 import uuid
@@ -36,12 +37,14 @@ from headwater.testing.faults import Fault
 from headwater.testing.kafka import Kafka
 from headwater.testing.replay_modes import Combined, ReplayMode, ReplayOutcome, Step, steps
 
-__all__ = ["CaseFailure", "Edit", "Replay"]
+__all__ = ["CaseFailure", "Edit", "Replay", "in_memory"]
 
 MakeEngine = Callable[[str, dict[str, str]], Engine]
 """Gives an engine on a checkpoint directory, with variables for its script."""
 
 SECONDS = 60.0
+_SHARED_MEMORY = "/dev/shm"
+_ROOM = 1 << 30  # containers often have 64 MB there, which a case may well fill
 
 
 class CaseFailure(AssertionError):
@@ -69,7 +72,7 @@ class Replay:
         self._replay_mode = mode
         self._rewriting = rewriting
         self._make_engine = make_engine
-        self._directory = tempfile.mkdtemp(prefix="headwater-case-")
+        self._directory = tempfile.mkdtemp(prefix="headwater-case-", dir=in_memory())
         self._kafka = kafka() if case.topics else None
         # Topics of its own for every replay: deleting a topic takes time, and its name is not free at once.
         suffix = uuid.uuid4().hex[:8]
@@ -149,6 +152,7 @@ class Replay:
             self._refused = refused
         if len(self._engine.jobs()) > jobs:
             self._caught_up = False
+        # Planned a second time, apart from the engine, which may be in another process and has no plans to show.
         with contextlib.suppress(HeadwaterError):  # a refused statement is refused here too, behind those that are not
             self._plan = "\n".join(explain(plan) for plan in self._plans(sql.text))
 
@@ -161,6 +165,7 @@ class Replay:
         self._catch_up(blocks[0].line)
         if self._replay_mode is ReplayMode.KILLS:
             self._engine.crash_next(next(self._faults))
+        # Held still while messages are produced, so that all of a block are seen in one batch.
         self._engine.pause()
         for block in blocks:
             codec = self._codec(block.topic)
@@ -268,6 +273,16 @@ class Replay:
         lines = self._case.text.splitlines()
         directive = lines[line - 1] if 0 < line <= len(lines) else "end"
         return CaseFailure(f"{self._case.path}:{line}: {directive.strip()} ({self._replay_mode.value})\n{text}")
+
+
+def in_memory() -> str | None:
+    """A file system in memory, if there is one with room: syncing files takes no time there, and a checkpoint that ends
+    with its case need not survive the machine."""
+    try:
+        roomy = shutil.disk_usage(_SHARED_MEMORY).free >= _ROOM and os.access(_SHARED_MEMORY, os.W_OK | os.X_OK)
+    except OSError:
+        return None
+    return _SHARED_MEMORY if roomy else None
 
 
 def _squeezed(text: str) -> str:

@@ -113,6 +113,7 @@ def _one_batch(directives: list[Directive]) -> list[Step]:
         return list(directives)
     start, stop = last_sql + 1, moved[-1] + 1
     together = Combined(tuple(d for d in directives[start:stop] if isinstance(d, Produce)))
+    # What these would see of the first blocks never exists if all blocks are one batch.
     early = (Produce, Expect, ExpectTable, Restart)
     kept = [d for d in directives[start:stop] if not isinstance(d, early)]
     return [*directives[:start], *kept, together, *directives[stop:]]
@@ -139,6 +140,7 @@ def _outcome(topic: str, blocks: list[Expect]) -> ReplayOutcome:
         seen: set[str | bytes | None] = set()
         for message in keyed:
             key = identity(message.key)
+            # Of several messages of one key in any order nobody can say which is the last.
             if unclear and key in seen:
                 rows[key] = None
             elif message.value is None:

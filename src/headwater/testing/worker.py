@@ -24,6 +24,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
+    # Answers go by a copy of standard output; everything else that is printed, also by the JVM, goes to standard error.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     start = json.loads(sys.stdin.readline())

@@ -128,6 +128,9 @@ class DuckFrame:
         others = [f"`{column}`" if column != name else f"{value} AS `{name}`" for column in self.columns]
         return self.selectExpr(*others, *([f"{value} AS `{name}`"] if name not in self.columns else []))
 
+    def withColumnRenamed(self, name: str, new: str) -> DuckFrame:  # noqa: N802 - Spark's name
+        return self.selectExpr(*(f"`{c}` AS `{new}`" if c == name else f"`{c}`" for c in self.columns))
+
     def drop(self, *names: str) -> DuckFrame:
         if not set(names) & set(self.columns):
             return self

@@ -3,7 +3,7 @@ operators run on state in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
@@ -17,11 +17,13 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DataType, StructType
 
 from headwater.changelog import rank, sorted_groups
+from headwater.changelog.columns import flat
+from headwater.changelog.conditions import Condition
 from headwater.changelog.kinds import KIND
 from headwater.changelog.operator import FINAL, DropsLateRows, Operator, Time
 from headwater.connectors import workers
 from headwater.connectors.runtime import PLACE, LocalAggregation
-from headwater.execution.lowering import Lowering, accumulators, aggregate, base, over, rows, sets, window
+from headwater.execution.lowering import Lowering, accumulators, aggregate, base, branches, over, rows, sets, window
 from headwater.execution.worker import OperatorTask, TaskBatch
 from headwater.plan import nodes as n
 from headwater.state import compaction
@@ -143,24 +145,36 @@ class _Inputs:
     def place_of(self, scan: Any) -> int:
         return 0
 
-    def scan(self, scan: n.Scan, local: LocalAggregation | None = None) -> DuckFrame | None:
+    def scan(
+        self, scan: n.Scan, local: LocalAggregation | None = None, where: Condition | None = None
+    ) -> DuckFrame | None:
         if local is not None:
             return None
         name, schema = scan.table.name, self._schemas[scan.table.name]
         kept = [f for f in schema if f.name in scan.names or (f.name.startswith("__") and f.name != PLACE)]
         kept += [schema.field(PLACE)] if scan.placed else []
         job = self._job
-        return job._engine.source(pa.schema(kept), lambda: job._rows[name].select([f.name for f in kept]))
+
+        def read() -> pa.Table:
+            rows = job._rows[name].combine_chunks()
+            if where is not None and scan.mode is n.Mode.APPEND:  # as readers do, where they can
+                columns = {column: flat(rows, column) for column in where.columns}
+                rows = rows.filter(where.evaluate(columns, rows.num_rows))
+            return rows.select([f.name for f in kept])
+
+        return job._engine.source(pa.schema(kept), read)
 
 
 @contextmanager
 def _without_spark(job: Job) -> Iterator[None]:
     """What needs a JVM, in the modules that lower plans. And limits that are far beyond a few rows are near."""
-    with mock.patch.multiple(base, F=Functions, OperatorTask=_MemoryStage, _tasks_of_frame=lambda _: 1):
+    stages = {"OperatorTask": _MemoryStage, "_tasks_of_frame": lambda _: 1, "planned_once": lambda frame: frame}
+    with mock.patch.multiple(base, F=Functions, **stages):
         others = [mock.patch.object(module, "F", Functions) for module in (aggregate, rows, sets, window)]
         others.append(mock.patch.object(TaskBatch, "current", staticmethod(lambda: job)))
         others += [mock.patch.object(module, "DataType", _Types) for module in (over, accumulators)]
         others += [mock.patch.object(workers, "prepare_worker", int)]
+        others += [mock.patch.object(module, "divided", _divided) for module in (aggregate, branches)]
         others += [mock.patch.multiple(rank, _LEAST_FIRST=2, _FIRST_PER_RANK=1)]
         others += [mock.patch.multiple(compaction, INLINE_MERGE_ROWS=6), mock.patch.object(sorted_groups, "GROWTH", 2)]
         others.append(mock.patch.dict(base.RULES, {n.Unnest: _unnest, n.Expand: _expand, n.WindowTable: _windows}))
@@ -214,6 +228,11 @@ def _expand(lowering: Lowering, node: n.Expand) -> DuckFrame:
     return frame._sql(f"SELECT *, unnest([{', '.join(sets)}], recursive := true) FROM {frame.text}")
 
 
+def _divided(frame: DuckFrame, parts: Sequence[tuple[str, Sequence[str]]], never_null: str = "") -> DuckFrame:
+    selected = [(frame.where(test) if test else frame).selectExpr(*items).text for test, items in parts]
+    return frame._sql(" UNION ALL ".join(f"FROM {text}" for text in selected))
+
+
 def _windows(lowering: Lowering, node: n.WindowTable) -> DuckFrame:
     """Spark's windows are a generator, too."""
     frame: Any = lowering.lower(node.input)
@@ -222,13 +241,13 @@ def _windows(lowering: Lowering, node: n.WindowTable) -> DuckFrame:
     size = f"INTERVAL '{spec.size} milliseconds'"
     starts, ends = f"time_bucket({step}, {time}, TIMESTAMP '1970-01-01')", f"__start + {size}"
     number = "0"
-    if spec.function == "HOP":
+    if spec.function == "HOP" and not node.paned:
         number = f"unnest(range({spec.size // spec.slide}))"
         starts = f"{starts} - __number * {step}"
     elif spec.function == "SESSION":
         starts = time
     else:
-        assert spec.function == "TUMBLE"
+        assert spec.function in {"TUMBLE", "HOP"}
     names = ", ".join(
         f'"{name}"' for name in (*node.input.names, *base.HIDDEN, "__task") if name in [*frame.columns, "__task"]
     )

@@ -98,6 +98,9 @@ class Parts:
         column = self.random.choice(made.comparable)
         one, kind = f"t.{column}", made.columns[column]
         calls = [("COUNT(*)", NUMBER), (f"COUNT({one})", NUMBER), (f"COUNT(DISTINCT {one})", NUMBER)]
+        # Values that several filters count are counted before the shuffle.
+        filtered = f"COUNT(DISTINCT {one}) FILTER (WHERE {self.condition(made)})"
+        calls.append((f"{filtered} * 100 + COUNT(DISTINCT {one})", NUMBER))
         calls += [(f"MIN({one})", kind), (f"MAX({one})", kind)] * 2
         calls += [(f"COUNT(DISTINCT t.{array})", NUMBER) for array in made.of(ARRAY)]
         if kind == NUMBER:

@@ -24,7 +24,7 @@ from headwater.plan import nodes as n
 from headwater.session import Session
 
 BATCHES = 4
-USUAL = 60
+USUAL = 40
 Row = tuple[Any, ...]
 
 

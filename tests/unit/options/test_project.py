@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 
 from headwater.cli import app
 from headwater.errors import HeadwaterError, SqlError, ValidationError
-from headwater.execution.spark import _secret_settings
 from headwater.options.project import read_project
 from headwater.options.secrets import hidden_in, masked
 from headwater.options.variables import ScriptVariables
@@ -137,18 +136,3 @@ def test_what_is_not_there(name: str, fact: str) -> None:
 def test_an_environment_needs_a_file() -> None:
     with pytest.raises(HeadwaterError, match="environment 'x'"):
         read_project(None, "x")
-
-
-def test_secret_settings_of_spark_are_not_on_a_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
-    import os
-
-    with _secret_settings({"spark.hadoop.fs.s3a.secret.key": " a\\b\nü"}):
-        arguments = os.environ["PYSPARK_SUBMIT_ARGS"].split()
-        path = Path(arguments[1])
-        assert arguments[0] == "--properties-file"
-        assert arguments[-1] == "pyspark-shell"
-        assert path.read_text() == "spark.hadoop.fs.s3a.secret.key=\\ a\\\\b\\n\\u00fc\n"
-        assert path.parent.stat().st_mode & 0o77 == 0
-    assert "PYSPARK_SUBMIT_ARGS" not in os.environ
-    assert not path.exists()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import headwater
 from headwater.errors import HeadwaterError, ScriptErrors, SqlError, ValidationError
+from headwater.plan.fingerprint import differences
 from headwater.session import Session
 from headwater.sql.parser import parse_script
 
@@ -144,7 +146,7 @@ def test_what_cannot_be_created_is_refused(statement: str, fact: str, hint: str,
         ("SELECT shout() FROM t", "shout does not take 0 arguments", ""),
         ("SELECT shout(a, 1, 2) FROM t", "shout does not take 3 arguments", ""),
         ("SELECT shout(DISTINCT a) FROM t", "shout takes no DISTINCT", ""),
-        ("SELECT shout(text => a) FROM t", "shout takes its arguments by place", ""),
+        ("SELECT shout(text => a) FROM t", "shout takes its arguments by position", ""),
     ],
 )
 def test_a_wrong_call_is_refused_at_its_place(session: Session, query: str, fact: str, hint: str) -> None:
@@ -204,20 +206,108 @@ class Longest:
         return accumulator[0]
 
 
-def test_an_aggregate_function_is_evaluated_over_what_array_agg_collects(session: Session) -> None:
+def test_an_aggregate_function_is_an_aggregate(session: Session) -> None:
     session.register("longest", Longest)
     plan = session.explain(
         "INSERT INTO p SELECT shout(longest(DISTINCT shout(a)) FILTER (WHERE shout(a) <> 'X')) FROM t "
         "GROUP BY n HAVING Longest(a) > 'b'"
     )
-    assert "shout(longest(ARRAY_AGG(DISTINCT ROW(shout(a))) FILTER (WHERE (shout(a) <> 'X')))) AS x" in plan
-    assert "Filter (longest(ARRAY_AGG(ROW(a))) > 'b')" in plan
+    assert "shout(longest(DISTINCT shout(a)) FILTER (WHERE (shout(a) <> 'X'))) AS x" in plan
+    assert "Filter (longest(a) > 'b')" in plan
     with pytest.raises(SqlError, match="Argument 1 of longest must be STRING, not BIGINT"):
         session.check("INSERT INTO p SELECT longest(n) FROM t")
     with pytest.raises(SqlError, match="longest does not take 2 arguments"):
         session.check("INSERT INTO p SELECT longest(a, a) FROM t")
-    with pytest.raises(SqlError, match="ARRAY_AGG is not allowed here"):
+    with pytest.raises(SqlError, match="longest is not allowed here"):
         session.check("INSERT INTO p SELECT a FROM t WHERE longest(a) = 'x'")
+    with pytest.raises(SqlError, match="longest is not allowed here"):
+        session.check("INSERT INTO p SELECT MAX(longest(a)) FROM t")
+
+
+class Exact(Longest.target.__class__):  # type: ignore[name-defined, misc]
+    def retract(self, accumulator: list[str], text: str) -> None: ...
+
+    def merge(self, accumulator: list[str], others: list[list[str]]) -> None: ...
+
+
+KEPT = """
+CREATE TABLE s (id STRING, a STRING, PRIMARY KEY (id) NOT ENFORCED) WITH ('connector' = 'upsert-kafka', 'topic' = 's',
+  'properties.bootstrap.servers' = 'k:9092', 'key.format' = 'raw', 'value.format' = 'json');
+CREATE TABLE e (a STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen');
+"""
+SESSIONS = "TABLE(SESSION(TABLE e, DESCRIPTOR(ts), INTERVAL '1' MINUTE)) GROUP BY window_start, window_end"
+
+
+@pytest.mark.parametrize(
+    ("call", "source", "plain", "exact"),
+    [
+        ("f(a)", "t", "the accumulator of f(a) per group", "the accumulator of f(a) per group"),
+        ("f(a)", "s", "all values for f(a) per group", "the accumulator of f(a) per group"),
+        (
+            "f(DISTINCT a)",
+            "s",
+            "all values for f(DISTINCT a) per group",
+            "the accumulator of f(DISTINCT a) per group, values of ROW(a) per group",
+        ),
+        (
+            "f(a)",
+            SESSIONS,
+            "all values for f(a) per group and instant",
+            "the accumulator of f(a) per group and instant",
+        ),
+        (
+            "f(DISTINCT a)",
+            SESSIONS,
+            "all values for f(DISTINCT a) per group and instant",
+            "all values for f(DISTINCT a) per group and instant",
+        ),
+    ],
+)
+def test_explain_says_what_a_group_keeps(session: Session, call: str, source: str, plain: str, exact: str) -> None:
+    session.sql(KEPT)
+    for function, state in ((Longest, plain), (headwater.udaf(Exact), exact)):
+        session.register("f", function)
+        plan = session.explain(f"INSERT INTO p SELECT {call} FROM {source}")
+        shown = next(line for line in plan.splitlines() if "Aggregate" in line).partition("state: one row per group")[2]
+        assert shown.removeprefix(" and instant") == f", {state}"
+
+
+def test_a_checkpoint_knows_what_a_group_keeps() -> None:
+    """A function that has lost its `retract` cannot go on from accumulators."""
+
+    def fingerprint(function: Any, source: str) -> Any:
+        session = Session()
+        session.sql(TABLES + KEPT)
+        session.register("f", function)
+        [job] = session._definitions().copy().apply(parse_script(f"INSERT INTO p SELECT f(a) FROM {source}")[0])
+        return job.fingerprint
+
+    exact, plain = (fingerprint(function, "s") for function in (headwater.udaf(Exact), Longest))
+    (difference, tables) = differences(exact, plain)
+    assert "f(a) of ROW<`f0` STRING> NOT NULL STRING by accumulator (form 1)) in 'groups'" in difference
+    assert difference.endswith("f(a) of ROW<`f0` STRING> NOT NULL STRING by all values)")
+    assert "now would have 'groups', 'values of ROW(a)'" in tables
+    assert not differences(fingerprint(headwater.udaf(Exact), "t"), fingerprint(Longest, "t"))
+
+
+def test_what_groups_keep_is_in_a_note(session: Session) -> None:
+    (note,) = session.register("f", Longest)
+    assert note == (
+        "A group keeps an accumulator for function 'f', and all values over updates and deletes (it has no retract) "
+        "and in sessions (it has no merge)."
+    )
+    assert session.register("f", headwater.udaf(Exact)) == ("A group keeps an accumulator for function 'f'.",)
+    (vectorised,) = session.register("g", headwater.udaf(len, result_type="BIGINT", func_type="pandas"))
+    assert vectorised == "A group keeps all values for function 'g': it is vectorised."
+    assert session.register("shout", shout) == ()
+
+
+def test_a_non_deterministic_aggregate_function_may_not_be_retracted(session: Session) -> None:
+    """Its result is computed from the accumulator whenever it is needed, also to retract it."""
+    session.register("f", headwater.udaf(Exact, deterministic=False))
+    session.check("INSERT INTO p SELECT f(a) FROM t")
+    with pytest.raises(ValidationError, match=r"f\(a\) is non-deterministic"):
+        session.check("INSERT INTO p SELECT MAX(x) FROM (SELECT n, f(a) AS x FROM t GROUP BY n)")
 
 
 def test_a_checkpoint_knows_type_and_version_of_functions() -> None:

@@ -108,7 +108,7 @@ def test_words_of_directives_may_begin_a_line_inside_a_statement() -> None:
         ("topic\n", "topic needs a name", 1, 1, 5),
         ("topic a partition=2\n", "'partition=2' is not a property of a topic", 1, 9, 11),
         ("topic a partitions=0\n", "'partitions=0' is not a property", 1, 9, 12),
-        ("topic a\ntopic a\n", "Topic 'a' is there already", 2, 7, 1),
+        ("topic a\ntopic a\n", "Topic 'a' already exists", 2, 7, 1),
         ("topic a\nproduce b\nx => y\n", "There is no topic 'b' above", 2, 9, 1),
         ("topic totals\nexpect total final\n", "Did you mean 'totals'?", 2, 8, 5),
         ("topic a\nproduce a\n", "There are no messages here", 2, 1, 7),
