@@ -151,7 +151,12 @@ class ScriptErrors(HeadwaterError):
 
 
 class ValidationError(HeadwaterError):
-    """A table definition, an option or a query is not allowed."""
+    """A table definition, an option or a query is not allowed. `position` is the place in its statement, if it is
+    known; whoever knows the script shows it."""
+
+    def __init__(self, fact: str, *, detail: str = "", hint: str = "", position: Position | None = None) -> None:
+        super().__init__(fact, detail=detail, hint=hint)
+        self.position = position
 
 
 class JobError(HeadwaterError):

@@ -31,6 +31,14 @@ from headwater.sql.statements import AlterTable, AlterView, CreateTable, CreateV
 __all__ = ["Catalog"]
 
 _R = TypeVar("_R", Table, View)
+_FROM_TOPIC = "Read or write its data through a topic, for example with Kafka Connect."
+_FROM_DEBEZIUM = "Read its changes from a topic that Debezium or Flink CDC writes, with 'format' = 'debezium-json'."
+_INSTEAD = {
+    "faker": "Random rows are made by datagen.",
+    **dict.fromkeys(("filesystem", "hive", "jdbc", "elasticsearch-7", "iceberg", "paimon", "mongodb"), _FROM_TOPIC),
+    **dict.fromkeys(("mysql-cdc", "postgres-cdc", "oracle-cdc", "sqlserver-cdc", "mongodb-cdc"), _FROM_DEBEZIUM),
+}
+"""Connectors that scripts for Flink often name."""
 
 
 class Catalog:
@@ -109,12 +117,12 @@ class Catalog:
 
     def alter_table(self, statement: AlterTable) -> None:
         """Options set or reset, and the table checked again; or another name."""
-        path = self._path(statement.name, statement.position)
+        path = self._path(statement.name, statement.place)
         if statement.if_exists and path not in self._relations:
             return
-        table = self.table(statement.name, statement.position)
+        table = self.table(statement.name, statement.place)
         if statement.rename:
-            self._rename(table, statement.rename, statement.position)
+            self._rename(table, statement.rename, statement.place)
             return
         # From the options as the user wrote them, legacy ones included: RESET has to find the very key.
         written = {**table.spelling.written, **statement.options}
@@ -128,11 +136,11 @@ class Catalog:
         )
 
     def alter_view(self, statement: AlterView) -> View:
-        view = self.get(statement.name, statement.position)
+        view = self.get(statement.name, statement.place)
         if isinstance(view, Table):
             raise ValidationError(f"'{view.name}' is a table.", hint=f"Write ALTER TABLE {view.name}.")
         if statement.rename:
-            return self._rename(view, statement.rename, statement.position)
+            return self._rename(view, statement.rename, statement.place)
         assert statement.query is not None
         changed = replace(view, query=statement.query, columns=(), database=self.databases.current)
         changed = replace(changed, text=statement.text, position=statement.position, origin=statement)
@@ -167,13 +175,13 @@ class Catalog:
             del self._relations[path]
 
     def drop(self, statement: Drop) -> None:
-        path = self._path(statement.name, statement.position)
+        path = self._path(statement.name, statement.place)
         found = self._relations.get(path)
         kind = "TABLE" if isinstance(found, Table) else "VIEW"
         if found is None and statement.if_exists:
             return
         if found is None:
-            raise self._unknown(statement.name, statement.position)
+            raise self._unknown(statement.name, statement.place)
         if kind != statement.kind:
             raise ValidationError(
                 f"'{statement.name}' is a {kind.lower()}.", hint=f"Write DROP {kind} {statement.name}."
@@ -203,14 +211,17 @@ class Catalog:
         """Of everything, or of what is in one database."""
         return tuple(sorted(path for path in self._relations if database in ("", database_of(path))))
 
-    def with_options(self, table: Table, options: Mapping[str, str], position: Position | None = None) -> Table:
-        """The table as an OPTIONS hint makes it, checked again. The catalog keeps the one it has."""
+    def with_options(
+        self, table: Table, options: Mapping[str, str], positions: Mapping[str, Position] | None = None
+    ) -> Table:
+        """The table as an OPTIONS hint makes it, checked again; `positions` are those of the options. The catalog keeps
+        the table it has."""
         if not options:
             return table
-        connector = table.spelling.name("connector")
+        hinted, connector = positions or {}, table.spelling.name("connector")
         if connector in options:
-            raise SqlError(f"An OPTIONS hint cannot change the '{connector}' of a table.", position=position)
-        hinted = dict.fromkeys(options, position) if position is not None else {}
+            fact = f"An OPTIONS hint cannot change the '{connector}' of a table."
+            raise SqlError(fact, position=hinted.get(connector))
         changed = replace(table, option_positions={**table.option_positions, **hinted})
         spelling = spelling_of({**table.spelling.written, **options})
         return _checked(replace(changed, spelling=spelling), [], self._connection)
@@ -335,6 +346,7 @@ def _connector(statement: CreateTable, spelling: Spelling) -> Connector:
         )
     raise ValidationError(
         f"Could not find any factory for identifier '{name}'.",
+        position=statement.option_positions.get("connector"),
         detail=f"It is the connector of table '{statement.name}'. {did_you_mean(name, CONNECTORS)}".strip(),
-        hint=f"Available factory identifiers are: {known}.",
+        hint=f"Available factory identifiers are: {known}. {_INSTEAD.get(name, '')}".strip(),
     )

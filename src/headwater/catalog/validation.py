@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from headwater.catalog.connector import Connector
 from headwater.catalog.tables import Table
-from headwater.errors import ValidationError
+from headwater.errors import Position, ValidationError
 from headwater.options.closest import did_you_mean
 from headwater.options.problems import OptionContext, Problem, problems_error
 from headwater.sql.statements import Column, CreateTable, MetadataColumn, PhysicalColumn
@@ -75,7 +75,8 @@ def _watermark(table: CreateTable) -> Iterator[Problem]:
     ):
         yield Problem(
             f"Invalid data type of time field for watermark definition: '{name}' is {column.type}. "
-            "The field must be of type TIMESTAMP(p) or TIMESTAMP_LTZ(p) with a precision of at most 6."
+            "The field must be of type TIMESTAMP(p) or TIMESTAMP_LTZ(p) with a precision of at most 6.",
+            position=_place(table, column),
         )
 
 
@@ -93,12 +94,17 @@ def _metadata(table: CreateTable, connector: Connector) -> Iterator[Problem]:
         if metadata is None:
             text = f"Invalid metadata key '{column.key}' in column '{column.name}': connector '{connector.identifier}' "
             keys = f"has {', '.join(known)}." if known else "has no metadata."
-            yield Problem(f"{text}{keys} {did_you_mean(column.key, known)}".strip())
+            yield Problem(f"{text}{keys} {did_you_mean(column.key, known)}".strip(), position=_place(table, column))
         elif not can_cast(metadata.type, column.type):
             yield Problem(
                 f"Invalid data type for metadata column '{column.name}': it is declared as {column.type}, but "
-                f"'{column.key}' is {metadata.type}, which cannot be cast to that."
+                f"'{column.key}' is {metadata.type}, which cannot be cast to that.",
+                position=_place(table, column),
             )
+
+
+def _place(table: CreateTable, column: Column) -> Position | None:
+    return table.column_positions.get(column.name)
 
 
 def _find(table: CreateTable, name: str) -> Column | None:

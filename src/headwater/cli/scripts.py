@@ -157,6 +157,7 @@ def located(script: ScriptFile, statement: Statement | None = None) -> Iterator[
     except ValidationError as error:
         if statement is None:
             raise
+        position = error.position or statement.place
         raise SqlError(
-            error.fact, position=statement.position, script=script.name, detail=error.detail, hint=error.hint
+            error.fact, position=position, script=script.name, detail=error.detail, hint=error.hint
         ) from error

@@ -8,7 +8,7 @@ from typing import Any
 
 from headwater.errors import Position
 from headwater.options.base import Option
-from headwater.options.closest import did_you_mean
+from headwater.options.closest import close_to, closest, did_you_mean
 from headwater.options.problems import OptionContext, Problem, problems_error
 from headwater.options.resolved import ResolvedOptions
 from headwater.options.secrets import is_secret
@@ -36,7 +36,8 @@ def read_options(declared: Sequence[Option], given: Mapping[str, str]) -> tuple[
     by_key = {option.key: option for option in declared if not option.prefix}
     families = [family_prefix(option) for option in declared if option.prefix]
     replaced = {option.deprecated for option in by_key.values() if option.deprecated and option.key in given}
-    problems = [_missing(o) for o in by_key.values() if o.required and o.key not in given and o.key not in replaced]
+    missing = [o for o in by_key.values() if o.required and o.key not in given and o.key not in replaced]
+    problems = [_missing(option, [key for key in given if key not in by_key]) for option in missing]
     values: dict[str, Any] = {key: option.default for key, option in by_key.items()}
     for key, text in given.items():
         if key in by_key:
@@ -83,8 +84,11 @@ def _read_one(option: Option, text: str, values: dict[str, Any], problems: list[
         problems.append(Problem(str(error), "invalid", option.key))
 
 
-def _missing(option: Option) -> Problem:
-    return Problem(f"({option.meaning})", "missing", option.key)
+def _missing(option: Option, others: Sequence[str]) -> Problem:
+    """A typo in 'properties.bootstrap.servers' is a key of the family 'properties.*', so that nothing else finds it."""
+    near = closest(option.key, others) if close_to(option.key, others) else None
+    typo = f" Is it '{near}' that should be '{option.key}'?" if near else ""
+    return Problem(f"({option.meaning}){typo}", "missing", option.key)
 
 
 def _unsupported(key: str, by_key: Mapping[str, Option]) -> Problem:

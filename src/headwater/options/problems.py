@@ -14,11 +14,13 @@ __all__ = ["OptionContext", "Problem", "problems_error"]
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong. `text` is a full sentence, or for a missing or unsupported option what to add behind its key."""
+    """One thing wrong. `text` is a full sentence, or for a missing or unsupported option what to add behind its key.
+    `position` is where it is, if it is not the option `key`."""
 
     text: str
     kind: Literal["missing", "unsupported", "invalid", "rule"] = "rule"
     key: str = ""
+    position: Position | None = None
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ def problems_error(subject: str, problems: Sequence[Problem], context: OptionCon
         _missing(problems),
         _unsupported(problems, context),
         *(_invalid(p, context) for p in problems if p.kind == "invalid"),
-        *(_with_place(p.text, p.key, context) for p in problems if p.kind == "rule"),
+        *(_with_place(p.text, p, context) for p in problems if p.kind == "rule"),
         _options_given(context),
     ]
     return ValidationError(f"{subject} is not valid: {count}.", detail="\n\n".join(filter(None, ["", *paragraphs])))
@@ -56,22 +58,22 @@ def _unsupported(problems: Iterable[Problem], context: OptionContext) -> str:
     unsupported = [p for p in problems if p.kind == "unsupported"]
     if not unsupported:
         return ""
-    lines = "\n".join(_with_place(f"  {p.key}  {p.text}".rstrip(), p.key, context) for p in unsupported)
+    lines = "\n".join(_with_place(f"  {p.key}  {p.text}".rstrip(), p, context) for p in unsupported)
     # All of them would scroll what is wrong off the screen.
     more = f"`headwater options {context.owner}` lists the {len(context.supported)} supported options."
     return f"Unsupported options found for '{context.owner}'.\nUnsupported options:\n{lines}\n{more}"
 
 
 def _invalid(problem: Problem, context: OptionContext) -> str:
-    return _with_place(f"Invalid value for option '{problem.key}'.\n  {problem.text}", problem.key, context)
+    return _with_place(f"Invalid value for option '{problem.key}'.\n  {problem.text}", problem, context)
 
 
-def _with_place(text: str, key: str, context: OptionContext) -> str:
+def _with_place(text: str, problem: Problem, context: OptionContext) -> str:
     """The place is shown with its line, without the secrets in it, unless it is about one."""
-    position = context.positions.get(key)
+    position = problem.position or context.positions.get(problem.key)
     if position is None:
         return text
-    if is_secret(key):
+    if is_secret(problem.key):
         return f"{text}\n    at line {position.line}, column {position.column}"
     return f"{text}\n    at " + _masked(position, context.given).render().replace("\n", "\n    ")
 

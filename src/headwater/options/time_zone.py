@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from headwater.options.closest import did_you_mean
 
 __all__ = ["machine_time_zone", "time_zone"]
 
@@ -22,7 +24,8 @@ def time_zone(text: str) -> str:
     if found := _OFFSET.fullmatch(text.strip()):
         return _fixed(text, found)
     if not _is_zone(text):
-        raise ValueError(f"'{text}' is not a time zone; write it like 'UTC', 'Europe/Berlin' or 'GMT+08:00'.")
+        near = did_you_mean(text, available_timezones()) or "Write it like 'UTC', 'Europe/Berlin' or 'GMT+08:00'."
+        raise ValueError(f"'{text}' is not a time zone. {near}")
     return text
 
 

@@ -35,7 +35,7 @@ from headwater.sql.expressions import Scope, ScopeColumn, bind, compile_expressi
 from headwater.sql.functions.casts import convert
 from headwater.sql.paths import DEFAULT_CATALOG
 from headwater.sql.statements import ComputedColumn, Insert
-from headwater.sql.trees import table_options, table_path
+from headwater.sql.trees import option_keys, table_options, table_path
 from headwater.sql.typed import Expr
 from headwater.sql.types import INT, SqlType, has_map
 
@@ -71,7 +71,7 @@ class Builder:
 
     def insert(self, statement: Insert) -> n.Write:
         table = self.catalog.table(statement.target, statement.target_position or statement.position)
-        table = self.catalog.with_options(table, statement.options, statement.position)
+        table = self.catalog.with_options(table, statement.options, dict.fromkeys(statement.options, statement.place))
         check_sink(table)
         query = self.query(statement.query, {})
         rows = fitted(query, table, statement, self.rules.sinks)
@@ -231,7 +231,10 @@ class Builder:
             return named[source.name]
         found = self.catalog.get(table_path(source), self.locate(source))
         if isinstance(found, Table):
-            return scan(self.catalog.with_options(found, options, self.locate(source)), repeats=self.rules.repeats)
+            places = {
+                key: place for key, node in option_keys(source).items() if (place := self.locate(node)) is not None
+            }
+            return scan(self.catalog.with_options(found, options, places), repeats=self.rules.repeats)
         if options:
             raise self._error(source, f"'{source.name}' is a view and takes no OPTIONS.")
         return self.view(found)

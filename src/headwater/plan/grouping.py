@@ -26,7 +26,7 @@ from headwater.sql.expressions import (
     compile_expression,
     is_aggregate,
 )
-from headwater.sql.expressions.calls import called_name, is_unknown, unknown_hint
+from headwater.sql.expressions.calls import called_name, is_unknown, unknown_function
 from headwater.sql.trees import name_path
 from headwater.sql.typed import AggregateCall, Expr
 from headwater.sql.types import BIGINT, SqlType
@@ -274,7 +274,8 @@ class _Grouping:
         """A function that nobody knows may be meant for an aggregate, whose argument need not be a group."""
         call = inside.find_ancestor(exp.Anonymous)
         if isinstance(call, exp.Anonymous) and is_unknown(name := called_name(call)):
-            raise SqlError(f"Unknown function {name}", position=self.locate(call), hint=unknown_hint(name))
+            fact, hint = unknown_function(name)
+            raise SqlError(fact, position=self.locate(call), hint=hint)
 
 
 def _column(name: str, at: exp.Expr) -> exp.Expr:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Overs"]
 
 _NAMED = ("FIRST_VALUE", "LAST_VALUE", "LAG", "LEAD")
+_WITHOUT = "Aggregate in a query with GROUP BY, and join it; docs/limits.md lists what queries can do."
 _TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
 
 Definition = tuple[n.Key, tuple[n.SortColumn, ...]]
@@ -86,7 +87,7 @@ class Overs(OverClauses):
             return self._shifted(call, over)
         compiled = compile_aggregate(call, self.relation.scope, self._locate)
         if compiled.distinct or compiled.filter is not None:
-            raise self.error(window, "DISTINCT and FILTER with OVER are not supported.")
+            raise self.error(window, "DISTINCT and FILTER with OVER are not supported.", hint=_WITHOUT)
         argument = self.column_of(compiled.argument) if compiled.argument is not None else ""
         return n.OverCall(compiled.function, argument, frame, compiled.type, f"{compiled.text} {over}")
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sqlglot import exp
+
 from headwater.catalog.tables import Table
-from headwater.errors import SqlError, ValidationError
+from headwater.errors import Position, SqlError, ValidationError
 from headwater.plan import nodes as n
 from headwater.plan.coerce import fits
 from headwater.plan.display_names import shown_text
@@ -14,7 +16,8 @@ from headwater.plan.nodes.rows import column_reference
 from headwater.sql.functions.casts import convert, with_length
 from headwater.sql.statements import Insert
 from headwater.sql.typed import Expr
-from headwater.sql.types import BOOLEAN, SqlType
+from headwater.sql.types import BOOLEAN
+from headwater.sql.writer import write_sql
 
 __all__ = ["SinkRules", "fitted"]
 
@@ -39,26 +42,48 @@ def fitted(query: n.Node, table: Table, statement: Insert, rules: SinkRules) -> 
             f"Column types of query result and sink for '{table.name}' do not match: different number of columns.",
             detail=f"Query: ({_typed(query.columns)})\nTable: ({_typed(written)})",
         )
-    by_name = dict(zip(given, zip(query.columns, _expression_strings(query), strict=True), strict=True))
+    given_columns = [_Given(*parts) for parts in zip(query.columns, *_sources(query, statement), strict=True)]
+    by_name = dict(zip(given, given_columns, strict=True))
     expressions = tuple(_value(by_name.get(column.name), column, table, rules) for column in written)
     rows = n.Project(tuple(written), query, expressions)
     return _without_nulls(rows) if rules.not_null == "drop" else rows
 
 
+@dataclass(frozen=True)
+class _Given:
+    """A column of the query; `text` and `position` are for messages."""
+
+    column: n.Column
+    text: str
+    position: Position
+
+
+def _sources(query: n.Node, statement: Insert) -> tuple[list[str], list[Position]]:
+    """What the query says for each column, and where."""
+    tree = statement.query
+    if isinstance(tree, exp.Values):
+        values = tree.expressions[0].expressions
+        return [write_sql(value) for value in values], [statement.position_of(value) for value in values]
+    items = tree.expressions if isinstance(tree, exp.Select) else []
+    # A star stands for several columns; which of them an item is, is then not known here.
+    same = len(items) == len(query.columns) and not any(item.is_star for item in items)
+    places = [statement.position_of(item) for item in items] if same else [statement.position] * len(query.columns)
+    return _expression_strings(query), places
+
+
 def _expression_strings(query: n.Node) -> list[str]:
-    """What the query says for each column, for messages: the names may be those that the planner has made."""
+    """The names of columns may be those that the planner has made."""
     if not isinstance(query, n.Project):
         return list(query.names)
     return [shown_text(expression.text, query.input.display_names) for expression in query.expressions]
 
 
-def _value(given: tuple[n.Column, str] | None, column: n.Column, table: Table, rules: SinkRules) -> Expr:
+def _value(given: _Given | None, column: n.Column, table: Table, rules: SinkRules) -> Expr:
     if given is None:
         return convert(Expr("NULL", column.type.as_nullable(), frozenset(), "NULL"), column.type)
-    source, text = given
-    if not fits(source.type, column.type):
-        raise _incompatible(table, column, source.type, text)
-    value = convert(column_reference(source), column.type)
+    if not fits(given.column.type, column.type):
+        raise _incompatible(table, column, given)
+    value = convert(column_reference(given.column), column.type)
     if rules.length == "ignore":
         return value
     return with_length(value, column.type, "error" if rules.length == "error" else "trim-pad")
@@ -94,11 +119,12 @@ def _target_columns(table: Table, statement: Insert) -> list[n.Column]:
     return written
 
 
-def _incompatible(table: Table, column: n.Column, source: SqlType, text: str) -> ValidationError:
+def _incompatible(table: Table, column: n.Column, given: _Given) -> ValidationError:
     return ValidationError(
         f"Incompatible types for sink column '{column.name}' of table '{table.name}'.",
-        detail=f"The query returns {source}, the table has {column.type}.",
-        hint=f"Write CAST({text} AS {column.type.as_nullable()}) in the query, or change the table.",
+        position=given.position,
+        detail=f"The query returns {given.column.type}, the table has {column.type}.",
+        hint=f"Write CAST({given.text} AS {column.type.as_nullable()}) in the query, or change the table.",
     )
 
 

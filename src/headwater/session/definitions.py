@@ -150,7 +150,7 @@ class Definitions:
             case s.DropFunction():
                 drop_function(statement, self.catalog)
             case s.Use():
-                self.catalog.use(statement.database, statement.position)
+                self.catalog.use(statement.database, statement.place)
             case s.Quit():
                 pass
             case _:

@@ -28,7 +28,9 @@ class ScriptProblem:
         if statement is None:
             return error
         if not isinstance(error, SqlError):
-            return statement.error(error.fact, detail=error.detail, hint=error.hint)
+            placed = statement.error(error.fact, detail=error.detail, hint=error.hint)
+            placed.position = getattr(error, "position", None) or placed.position
+            return placed
         error.script = error.script or (statement.script.name if statement.script is not None else "")
         return error
 

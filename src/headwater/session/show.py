@@ -59,7 +59,7 @@ def shown(catalog: Catalog, statement: s.Show | s.Describe) -> Shown:
 
 
 def _created(catalog: Catalog, statement: s.Show) -> Table | View:
-    found = catalog.get(statement.name, statement.position)
+    found = catalog.get(statement.name, statement.place)
     kind = "VIEW" if isinstance(found, View) else "TABLE"
     if statement.kind != f"CREATE {kind}":
         hint = f"Write SHOW CREATE {kind} {statement.name}."
@@ -68,7 +68,7 @@ def _created(catalog: Catalog, statement: s.Show) -> Table | View:
 
 
 def _described(catalog: Catalog, statement: s.Show | s.Describe) -> Shown:
-    found = catalog.get(statement.name, statement.position)
+    found = catalog.get(statement.name, statement.place)
     if isinstance(found, View):
         rows = describe_view({c.name: c.type for c in view_columns(found, catalog)})
     else:
@@ -108,7 +108,7 @@ def _views(catalog: Catalog, statement: s.Show) -> list[str]:
 def _names(catalog: Catalog, statement: s.Show, relations: Iterable[Table | View]) -> list[str]:
     database = statement.name or catalog.databases.current
     # An unknown database would otherwise look like one without tables.
-    catalog.databases.check(database, statement.position)
+    catalog.databases.check(database, statement.place)
     inside = set(catalog.names(database))
     return [split(relation.name)[-1] for relation in relations if relation.name in inside]
 

@@ -82,7 +82,7 @@ def _database(statement: s.CreateFunction | s.DropFunction, catalog: Catalog) ->
             raise statement.error("A system function does not belong to a database.", hint="Leave the database out.")
         return SYSTEM
     database = given[0] if given else catalog.databases.current
-    catalog.databases.check(database, statement.position)
+    catalog.databases.check(database, statement.place)
     return database
 
 

@@ -50,11 +50,13 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """`text` is the statement as written, without its `;`. `position` is its first token, in `script`."""
+    """`text` is the statement as written, without its `;`. `position` is its first token, in `script`. `subject` is the
+    name or key that it is about, if any: errors without a place of their own are shown there."""
 
     text: str
     position: Position
     script: Script | None = field(default=None, repr=False, compare=False)
+    subject: Position | None = field(default=None, repr=False, compare=False)
 
     def __init_subclass__(cls) -> None:
         """The options of a statement, and those in hints of its query, hold passwords: no kind of statement gets the
@@ -64,10 +66,15 @@ class Statement:
     def __repr__(self) -> str:
         return f"{type(self).__name__}(line={self.position.line})"
 
+    @property
+    def place(self) -> Position:
+        """Where an error about the statement is shown."""
+        return self.subject or self.position
+
     def position_of(self, node: exp.Expr | None) -> Position:
         """The position of a part of this statement, or that of the statement."""
         found = position_of(node, self.script) if self.script is not None else None
-        return found or self.position
+        return found or self.place
 
     def error(self, fact: str, *, at: exp.Expr | None = None, detail: str = "", hint: str = "") -> SqlError:
         """An error with a caret at a part of this statement."""

@@ -33,7 +33,7 @@ from sqlglot import exp
 from headwater.sql.paths import joined
 from headwater.sql.types import SqlType
 
-__all__ = ["data_type_node", "name_path", "table_options", "table_path", "to_type"]
+__all__ = ["data_type_node", "name_path", "option_keys", "table_options", "table_path", "to_type"]
 
 _META = "sql_type"
 
@@ -63,6 +63,11 @@ def name_path(node: exp.Expr) -> list[exp.Identifier]:
 def table_options(table: exp.Expr) -> dict[str, str]:
     """The options that `/*+ OPTIONS(…) */` gives this table, in the order written."""
     return {p.this.name: p.args["value"].name for hint in table.args.get("hints") or [] for p in hint.expressions}
+
+
+def option_keys(table: exp.Expr) -> dict[str, exp.Expr]:
+    """Where `/*+ OPTIONS(…) */` names each of them."""
+    return {p.this.name: p.this for hint in table.args.get("hints") or [] for p in hint.expressions}
 
 
 def table_path(table: exp.Expr) -> str:

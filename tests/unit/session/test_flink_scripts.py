@@ -79,6 +79,12 @@ TAKEN = {
     f"CREATE TABLE c (a STRING) WITH ({KAFKA}, 'topic' = 'c', 'format' = 'csv', 'csv.field-delimiter' = U&'\\0001');",
     "statement set": "EXECUTE STATEMENT SET BEGIN INSERT INTO lines SELECT who FROM orders; "
     "INSERT INTO totals SELECT who, SUM(price) FROM orders GROUP BY who; END;",
+    "a table as a query": "TABLE orders; INSERT INTO lines TABLE lines; SELECT * FROM (TABLE orders) AS o; "
+    "TABLE lines UNION ALL TABLE lines;",
+    "execute": "EXECUTE SELECT who FROM orders; EXECUTE INSERT INTO lines SELECT who FROM orders; EXECUTE VALUES (1);",
+    "intervals of numbers": "SELECT at + INTERVAL 10 SECOND, at - INTERVAL -1 DAY, at + INTERVAL 2 WEEKS FROM orders; "
+    "SELECT at + INTERVAL quantity DAY, at + INTERVAL (quantity + 1) HOUR, at - INTERVAL orders.id DAY FROM orders;",
+    "a column named interval": "SELECT `interval`, interval + 1 FROM (VALUES (1)) AS t (`interval`);",
     # settings
     "set without quotes": "SET execution.checkpointing.interval = 3min; SET table.local-time-zone=GMT+08:00;\n"
     "SET state.checkpoints.dir = file:///tmp/flink/checkpoints; SET parallelism.default = 4;",
@@ -179,6 +185,25 @@ REFUSED = {
         f"CREATE TABLE c (a INT) WITH ({KAFKA}, 'topic' = 'c', 'format' = 'protobuf', 'protobuf.read-default' = 'x')",
         "Table 'c' is not valid: 1 problem.",
     ),
+    "upsert": ("UPSERT INTO totals SELECT who, price FROM orders", "Write INSERT INTO"),
+    "list": ("LIST JARS", "SHOW JARS"),
+    "overlaps": ("SELECT (at, at) OVERLAPS (at, at) FROM orders", "a <= d AND c <= b"),
+    "qualify": ("SELECT who FROM orders QUALIFY ROW_NUMBER() OVER (ORDER BY at) = 1", "WHERE n <= 1"),
+    "an interval of a fraction": ("SELECT at + INTERVAL 1.5 SECOND FROM orders", "a string or a whole number"),
+    "a connector to make rows": (
+        "CREATE TABLE c (a INT) WITH ('connector' = 'faker')",
+        "Random rows are made by datagen.",
+    ),
+    "a connector to databases": (
+        "CREATE TABLE c (a INT) WITH ('connector' = 'mysql-cdc', 'hostname' = 'x')",
+        "'format' = 'debezium-json'",
+    ),
+    "a misspelled server": (
+        "CREATE TABLE c (a INT) WITH ('connector' = 'kafka', 'properties.bootstrap.server' = 'k', 'format' = 'raw')",
+        "Is it 'properties.bootstrap.server' that should be 'properties.bootstrap.servers'?",
+    ),
+    "a misspelled zone": ("SET 'table.local-time-zone' = 'Asia/Shangai'", "Did you mean 'Asia/Shanghai'?"),
+    "a misspelled type": ("CREATE TABLE c (a INTT) WITH ('connector' = 'datagen')", "Did you mean INT?"),
     "a connector that does not exist": ("CREATE TABLE c (a INT) WITH ('connector' = 'jdbc', 'url' = 'x')", "factory"),
 }
 
@@ -223,7 +248,7 @@ def test_all_faulty_statements_are_reported_each_at_its_place() -> None:
         Session().check(ORDERS.strip() + FAULTY, "s.sql")
     first = ORDERS.strip().count("\n") + 2
     places = [(e.position.line - first, e.position.column) for e in caught.value.errors]  # type: ignore[attr-defined]
-    assert places == [(0, 1), (1, 21), (4, 26), (7, 3), (8, 28)]
+    assert places == [(0, 1), (1, 21), (4, 26), (7, 28), (8, 28)]
     assert str(caught.value).startswith("5 statements are wrong.\n\n")
 
 
@@ -304,6 +329,12 @@ def test_columns_of_a_window_are_shown_as_what_they_are() -> None:
         ("INSERT INTO lines SELECT o.whoo FROM orders o", "whoo"),
         ("INSERT INTO lines SELECT default_database.orders.whoo FROM orders", "whoo"),
         ("INSERT INTO lines SELECT nosuch.who FROM orders o", "nosuch"),
+        ("DROP TABLE nosuch", "nosuch"),
+        ("DESCRIBE default_database.nosuch", "nosuch"),
+        ("SHOW CREATE TABLE nosuch", "nosuch"),
+        ("ALTER TABLE nosuch SET ('a' = 'b')", "nosuch"),
+        ("USE nosuch", "nosuch"),
+        ("CREATE FUNCTION f AS 'nosuch.f' LANGUAGE PYTHON", "'nosuch.f'"),
     ],
 )
 def test_the_caret_is_under_what_is_wrong(statement: str, under: str) -> None:
@@ -312,6 +343,51 @@ def test_the_caret_is_under_what_is_wrong(statement: str, under: str) -> None:
     position = caught.value.position
     assert position is not None
     assert position.text[position.column - 1 :][: position.length] == under
+
+
+@pytest.mark.parametrize(
+    ("statement", "under"),
+    [
+        ("INSERT INTO lines SELECT id FROM orders", "id"),
+        (
+            "INSERT INTO lines SELECT who FROM orders WHERE id = 1 UNION ALL SELECT who FROM orders; DROP VIEW lines",
+            "lines",
+        ),
+        ("INSERT INTO totals (total, who) VALUES (1, 2)", "2"),
+        ("CREATE TABLE c (a INT) WITH ('connector' = 'kafak', 'topic' = 'x')", "'connector' = 'kafak'"),
+        ("RESET 'nosuch'", "'nosuch'"),
+        ("CREATE TABLE orders (a INT) WITH ('connector' = 'print')", "CREATE"),
+    ],
+)
+def test_a_statement_that_is_not_allowed_is_shown_where_it_is_wrong(statement: str, under: str) -> None:
+    """As one of several, because the script is then sure to be shown."""
+    with pytest.raises(ScriptErrors) as caught:
+        Session().check(f"{ORDERS}{statement};\nDROP TABLE nosuch;")
+    position = caught.value.errors[0].position  # type: ignore[attr-defined]
+    assert position.text[position.column - 1 :][: position.length] == under
+
+
+def test_an_option_in_a_hint_is_shown_in_it() -> None:
+    query = "SELECT who FROM orders /*+ OPTIONS('scan.startup.mode' = 'latest-offset', 'nosuch' = '1') */"
+    with pytest.raises(ValidationError) as caught:
+        Session().check(f"{ORDERS}\nINSERT INTO lines {query}")
+    above, below = str(caught.value).splitlines()[-3:-1]
+    assert above[below.index("^") : below.rindex("^") + 1] == "'nosuch'"
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "under"),
+    [
+        ("a STRING METADATA FROM 'timestmp'", "'format' = 'json'", "a"),
+        ("b INT, WATERMARK FOR b AS b", "'format' = 'json'", "b"),
+        ("a INT", "'format' = 'csv', 'csv.field-delimiter' = '||'", "'csv.field-delimiter' = '||'"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_shown_where_it_is(columns: str, options: str, under: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Session().check(f"CREATE TABLE c ({columns}) WITH ({KAFKA}, 'topic' = 'c', {options})")
+    above, below = str(caught.value).splitlines()[-2:]
+    assert above[below.index("^") : below.rindex("^") + 1] == under
 
 
 def test_a_typo_in_a_large_table_fits_on_a_screen() -> None:
@@ -347,6 +423,21 @@ def test_check_and_explain_leave_the_session_as_it_was() -> None:
         ("INSERT INTO lines SELECT who FROM orders WERE id = 1", "Unexpected 'WERE'", "Did you mean WHERE?"),
         ("INSERT INTO lines SELECT who FROM orders GRUOP BY who", "Unexpected 'GRUOP'", "Did you mean GROUP BY?"),
         ("SELECT * FROM orders MATCH_RECOGNIZE (PATTERN (a))", "MATCH_RECOGNIZE is not supported", "docs/limits.md"),
+        ("SELECT who, FROM orders", "Expected an expression, found 'FROM'", "Remove the ','"),
+        ("SELECT who FROM orders WHERE who == 'a'", "Expected an expression, found '='", "one '='"),
+        (
+            "SELECT TUMBLE_START(at, INTERVAL '1' DAY), COUNT(*) FROM orders GROUP BY TUMBLE(at, INTERVAL '2' DAY)",
+            "TUMBLE_START needs TUMBLE(…) with the same arguments in GROUP BY",
+            "window_start",
+        ),
+        ("SELECT NTILE(4) OVER (ORDER BY at) FROM orders", "NTILE with OVER is not supported here", "docs/sql.md"),
+        ("SELECT PERCENTILE(price, 0.5) FROM orders", "PERCENTILE is not supported", "docs/functions-python.md"),
+        ("SELECT LAG(price) FROM orders", "LAG needs OVER (…)", "OVER (ORDER BY …)"),
+        (
+            "CREATE TABLE c (a INT) WITH (connector = 'print')",
+            "Expected an option's key in quotes, found 'connector'",
+            "WITH ('key' = 'value', …)",
+        ),
     ],
 )
 def test_messages_name_what_is_wrong(script: str, fact: str, hint: str) -> None:

@@ -247,7 +247,7 @@ WRONG = [
     ("DATE '2023-02-29'", 6, 12, "'2023-02-29' is not a DATE"),
     ("TIME '25:00:00'", 6, 10, "'25:00:00' is not a TIME"),
     ("TIMESTAMP '2024-01-31'", 11, 12, "'2024-01-31' is not a TIMESTAMP"),
-    ("INTERVAL 5 DAY", 10, 1, "The value of an INTERVAL is a string"),
+    ("INTERVAL 5.5 DAY", 10, 3, "The value of an INTERVAL is a string or a whole number"),
     (
         "INTERVAL '5'",
         13,

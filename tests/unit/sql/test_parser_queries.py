@@ -301,7 +301,7 @@ WRONG = [
     ("WITH a AS (SELECT 1) VALUES (1)", 1, 22, 6, "WITH needs a SELECT"),
     ("VALUES (1, 2), (3)", 1, 16, 1, "This row has 1 values, the first one has 2"),
     ("SELECT 1 UNION", 1, 15, 1, "Expected a query (SELECT, VALUES or WITH), found the end of the statement"),
-    ("TABLE t", 1, 1, 5, "TABLE t is not a query here"),
+    ("TABLE 1", 1, 7, 1, "Expected the name of a table, found '1'"),
     ("SELECT a FROM t QUALIFY x", 1, 17, 7, "QUALIFY is not supported"),
     ("SELECT TOP 5 a FROM t", 1, 12, 1, "Unexpected '5'"),
     ("FROM t SELECT a", 1, 1, 4, "Expected a query (SELECT, VALUES or WITH), found 'FROM'"),

@@ -20,7 +20,7 @@ def failure(text: str, **variables: str) -> SqlError:
 def test_an_error_shows_the_line_with_a_caret() -> None:
     error = failure("CREATE TABLE t (\n  a INT,\n  b STRNG\n)")
     assert str(error).startswith(
-        "Unknown type 'STRNG'\n  at job.sql:3:5\n  3 |   b STRNG\n    |     ^^^^^\nHint: Supported types: CHAR,"
+        "Unknown type 'STRNG'\n  at job.sql:3:5\n  3 |   b STRNG\n    |     ^^^^^\nHint: Did you mean STRING? Supported"
     )
 
 

@@ -27,7 +27,7 @@ __all__ = [
     "is_unknown",
     "json_clauses",
     "plain_arguments",
-    "unknown_hint",
+    "unknown_function",
 ]
 
 AGGREGATES = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
@@ -40,6 +40,11 @@ NAMED_AGGREGATES = frozenset(
 )
 """Aggregates whose calls are plain function calls in the tree."""
 _OVER_ONLY = frozenset({"LAG", "LEAD", "NTILE", "CUME_DIST", "PERCENT_RANK", "PERCENTILE"})
+_GROUP_WINDOWS = ("TUMBLE", "HOP", "SESSION")
+_OF_WINDOWS = frozenset(
+    f"{window}{part}" for window in _GROUP_WINDOWS for part in ("", "_START", "_END", "_ROWTIME", "_PROCTIME")
+)
+_OTHER_AGGREGATES = "docs/functions.md lists all aggregates; docs/functions-python.md says how to write another one."
 _TRIMS = {"BOTH": "TRIM", "LEADING": "LTRIM", "TRAILING": "RTRIM"}
 
 
@@ -57,9 +62,12 @@ def _call(compiler: Compiler, node: exp.Anonymous) -> Expr:
     if name in NAMED_AGGREGATES:
         return _aggregate_here(compiler, node)
     if is_unknown(name):
-        raise compiler.error(node, f"Unknown function {name}", hint=unknown_hint(name))
+        fact, hint = unknown_function(name)
+        raise compiler.error(node, fact, hint=hint)
+    if name in ("LAG", "LEAD"):
+        raise compiler.error(node, f"{name} needs OVER (…)", hint=f"Write {name}(…) OVER (ORDER BY …).")
     if name in _OVER_ONLY:
-        raise compiler.error(node, f"{name} is not supported", hint="docs/functions.md lists all aggregates.")
+        raise compiler.error(node, f"{name} is not supported", hint=_OTHER_AGGREGATES)
     arguments = plain_arguments(compiler, name, node.expressions)
     return compiler.attempt(node, lambda: REGISTRY.call(name, arguments), node.expressions)
 
@@ -78,10 +86,16 @@ def is_unknown(name: str) -> bool:
     return not (name in REGISTRY.functions or name in _SPECIAL or name in NAMED_AGGREGATES or name in _OVER_ONLY)
 
 
-def unknown_hint(name: str) -> str:
+def unknown_function(name: str) -> tuple[str, str]:
+    """Fact and hint for a function that does not exist, or not where it stands."""
+    if name in _OF_WINDOWS:
+        window = name.rpartition("_")[0] or name
+        hint = "Of a window table function, select window_start and window_end."
+        return f"{name} needs {window}(…) with the same arguments in GROUP BY", hint
     near = get_close_matches(name, [*REGISTRY.functions, *SPECIAL_CALLS, *NAMED_AGGREGATES], n=1, cutoff=0.65)
     found = f"Did you mean {near[0]}? " if near else ""
-    return f"{found}docs/functions.md lists all functions, and docs/functions-python.md says how to write others."
+    hint = f"{found}docs/functions.md lists all functions, and docs/functions-python.md says how to write others."
+    return f"Unknown function {name}", hint
 
 
 def _user_call(compiler: Compiler, node: ScalarCall) -> Expr:
@@ -176,7 +190,10 @@ def _aggregate_here(compiler: Compiler, node: exp.Expr) -> Expr:
 
 
 def _window_here(compiler: Compiler, node: exp.Expr) -> Expr:
-    raise compiler.error(node, "A function with OVER is not supported here")
+    call = node.this.this if isinstance(node.this, exp.Filter) else node.this
+    name = called_name(call) if isinstance(call, exp.Anonymous) else str(call.sql_name())
+    hint = "docs/sql.md lists the functions that OVER takes, in SELECT."
+    raise compiler.error(node, f"{name} with OVER is not supported here", hint=hint)
 
 
 def _rank_here(compiler: Compiler, node: exp.Func) -> Expr:

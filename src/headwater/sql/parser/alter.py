@@ -32,21 +32,21 @@ class AlterationParser:
     def _alter_table(self, first: Token) -> AlterTable:
         if_exists = self._if("EXISTS")
         name = self.parser.names.table_name()
+        subject = self.cursor.previous
         if self.cursor.accept("RENAME"):
             self._refuse_column()
             rename = self._renamed()
-            return AlterTable(name=name, rename=rename, if_exists=if_exists, **self.text.since(first))
+            return AlterTable(name=name, rename=rename, if_exists=if_exists, **self.text.since(first, subject))
         if self.cursor.accept("SET"):
             pairs = self.parser.hints.options()
             options = {key.text: value.text for key, value in pairs}
             # Kept per option: an error about a value points to it, and not to the statement.
             positions = {key.text: self.text.script.span(key.start, value.end) for key, value in pairs}
-            return AlterTable(
-                name=name, options=options, option_positions=positions, if_exists=if_exists, **self.text.since(first)
-            )
+            origin = self.text.since(first, subject)
+            return AlterTable(name=name, options=options, option_positions=positions, if_exists=if_exists, **origin)
         if self.cursor.accept("RESET"):
             keys = tuple(self.parser.hints.keys())
-            return AlterTable(name=name, reset=keys, if_exists=if_exists, **self.text.since(first))
+            return AlterTable(name=name, reset=keys, if_exists=if_exists, **self.text.since(first, subject))
         return self._unsupported(name)
 
     def _unsupported(self, name: str) -> NoReturn:
@@ -64,13 +64,14 @@ class AlterationParser:
 
     def _alter_view(self, first: Token) -> AlterView:
         name = self.parser.names.table_name("the name of the view")
+        subject = self.cursor.previous
         if self.cursor.accept("RENAME"):
             rename = self._renamed()
-            return AlterView(name=name, rename=rename, **self.text.since(first))
+            return AlterView(name=name, rename=rename, **self.text.since(first, subject))
         if not self.cursor.accept("AS"):
             self.cursor.fail_expected("AS or RENAME TO")
         query = self.parser.query()
-        return AlterView(name=name, query=query, **self.text.since(first))
+        return AlterView(name=name, query=query, **self.text.since(first, subject))
 
     def _renamed(self) -> str:
         self.cursor.expect("TO")
@@ -93,8 +94,9 @@ class AlterationParser:
     def drop_database(self, first: Token) -> DropDatabase:
         if_exists = self._if("EXISTS")
         name = self.parser.names.database()
+        subject = self.cursor.previous
         cascade = self.cursor.accept_any(("RESTRICT", "CASCADE")) == "CASCADE"
-        return DropDatabase(name=name, if_exists=if_exists, cascade=cascade, **self.text.since(first))
+        return DropDatabase(name=name, if_exists=if_exists, cascade=cascade, **self.text.since(first, subject))
 
     def use(self) -> Use:
         """`USE database`, `USE default_catalog.database`, `USE CATALOG default_catalog`."""
@@ -102,7 +104,8 @@ class AlterationParser:
             refuse(self.cursor)
         first = self.cursor.expect("USE")
         if not self.cursor.accept("CATALOG"):
-            return Use(database=self.parser.names.database(), **self.text.since(first))
+            database = self.parser.names.database()
+            return Use(database=database, **self.text.since(first, self.cursor.previous))
         token = self.cursor.here
         if self.cursor.name("the name of a catalog").name != DEFAULT_CATALOG:
             hint = f"There is one catalog, {DEFAULT_CATALOG}, which is in use from the start."

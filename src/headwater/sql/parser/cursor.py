@@ -194,7 +194,15 @@ class Cursor:
         raise SyntaxFault(fact, token.start, token.end, detail=detail, hint=hint)
 
     def fail_expected(self, what: str, *, hint: str = "") -> NoReturn:
-        self.fail(f"Expected {what}, found {described(self.here)}", hint=hint or _hint_for(self.here))
+        self.fail(f"Expected {what}, found {described(self.here)}", hint=hint or self._hint_here())
+
+    def _hint_here(self) -> str:
+        """For what is often written before a token that is not expected."""
+        if self.here.text == "=" == self.previous.text:
+            return "Equality is written with one '='."
+        if self.previous.text == "," and self.here.kind is not TokenKind.DOUBLE_QUOTED:
+            return "Remove the ',' before it, or write what is missing behind the ','."
+        return _hint_for(self.here)
 
 
 def identifier(token: Token) -> exp.Identifier:

@@ -168,6 +168,8 @@ class ExpressionParser:
             return self._parenthesized()
         if token.word == "CASE":
             return self._case()
+        if token.word == "INTERVAL" and self._at_interval_of():
+            return self._interval_of()
         if token.word in _QUANTIFIERS and behind == "(":
             return self._quantified()
         if token.word == "ROW" and behind == "(":
@@ -177,6 +179,22 @@ class ExpressionParser:
             return self._collection()
         call = self.parser.functions.call()
         return call if call is not None else self._column()
+
+    def _at_interval_of(self) -> bool:
+        """`INTERVAL (` or `INTERVAL a.b DAY`: INTERVAL alone is a name."""
+        if self.cursor.peek().word == "(":
+            return True
+        distance = 1
+        while self.cursor.peek(distance + 1).word == ".":
+            distance += 2
+        named = self.cursor.peek(distance).kind in (TokenKind.WORD, TokenKind.NAME)
+        return named and self.parser.literals.at_unit(distance + 1)
+
+    def _interval_of(self) -> exp.Mul:
+        """`INTERVAL quantity DAY`, `INTERVAL (a + b) DAY`: so many times INTERVAL '1' DAY."""
+        token = self.cursor.expect("INTERVAL")
+        number = self._parenthesized() if self.cursor.at("(") else self._accessed(self._column())
+        return positioned(exp.Mul(this=number, expression=self.parser.literals.unit_interval(token)), token)
 
     def _column(self) -> exp.Column:
         token = self.cursor.here
@@ -193,6 +211,9 @@ class ExpressionParser:
             items = self.cursor.comma_separated(self.expression)
             node = exp.Tuple(expressions=items) if len(items) > 1 else self._one_in_parentheses(items[0])
         self.cursor.expect(")")
+        if self.cursor.at("OVERLAPS"):
+            hint = "(a, b) OVERLAPS (c, d) is a <= d AND c <= b, if a is before b and c before d."
+            self.cursor.fail("OVERLAPS is not supported", hint=hint)
         return positioned(node, token)
 
     def _one_in_parentheses(self, item: exp.Expr) -> exp.Expr:

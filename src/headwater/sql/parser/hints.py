@@ -86,6 +86,9 @@ class HintParser:
         return _string(self.cursor.advance())
 
     def _pair(self) -> tuple[Token, Token]:
+        word = self.cursor.here
+        if word.kind is TokenKind.WORD and word.text[:1].isalpha():
+            self.cursor.fail_expected("an option's key in quotes", hint="Write WITH ('key' = 'value', …).")
         key = self.string("an option's key in quotes")
         self.cursor.expect("=")
         return key, self.string("an option's value in quotes")

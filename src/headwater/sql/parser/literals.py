@@ -107,23 +107,38 @@ class LiteralParser:
             self.cursor.fail(f"'{literal.name}' is not a {token.word}", at=value, hint=hint)
         return positioned(exp.Cast(this=literal, to=positioned(data_type_node(sql_type), token)), token)
 
+    def at_unit(self, distance: int) -> bool:
+        """Whether the token at this distance is a unit of an INTERVAL."""
+        return self.cursor.peek(distance).word.removesuffix("S") in (*UNITS, *_OTHER_UNITS)
+
+    def unit_interval(self, token: Token) -> exp.Interval:
+        """The unit that comes next, as an INTERVAL of one of it: `INTERVAL quantity DAY` is so many of them."""
+        unit, scale = self._qualifier()
+        return positioned(exp.Interval(this=exp.Literal.string(str(scale)), unit=unit), token)
+
     def _interval(self) -> exp.Interval | None:
-        """`INTERVAL [+|-] 'value' unit [TO unit]`; the word alone may be the name of a column."""
-        token, value = self.cursor.here, self.cursor.peek()
-        if value.kind is TokenKind.NUMBER:
-            self.cursor.fail("The value of an INTERVAL is a string", at=value, hint=_INTERVAL_EXAMPLES)
-        signed = value.word in ("-", "+")
-        if self.cursor.peek(2 if signed else 1).kind is not TokenKind.STRING:
+        """`INTERVAL [+|-] 'value' unit [TO unit]`, or a whole number; the word alone may be the name of a column."""
+        token = self.cursor.here
+        signed = self.cursor.peek().word in ("-", "+")
+        first = self.cursor.peek(2 if signed else 1)
+        # `interval + 1` is about a column of that name.
+        number = first.kind is TokenKind.NUMBER and (not signed or self.at_unit(3))
+        if first.kind is not TokenKind.STRING and not number:
             return None
         self.cursor.advance()
         sign = self.cursor.advance().text if signed else ""
         value = self.cursor.here
-        text = sign + self.string().name
+        text = sign + (self._whole_number() if number else self.string()).name
         unit, scale = self._qualifier()
         literal = positioned(exp.Literal.string(_multiplied(text, scale)), value)
         node = positioned(exp.Interval(this=literal, unit=unit), token)
         self._check_interval(node, value)
         return node
+
+    def _whole_number(self) -> exp.Literal:
+        if not self.cursor.here.text.isdigit():
+            self.cursor.fail("The value of an INTERVAL is a string or a whole number", hint=_INTERVAL_EXAMPLES)
+        return self._number()
 
     def _check_interval(self, node: exp.Interval, value: Token) -> None:
         units = units_of(node)

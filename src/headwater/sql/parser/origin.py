@@ -19,6 +19,7 @@ class Origin(TypedDict):
     text: str
     position: Position
     script: Script
+    subject: Position | None
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class StatementText:
     cursor: Cursor
     script: Script
 
-    def since(self, first: Token) -> Origin:
-        """The text from `first` to the token just read."""
+    def since(self, first: Token, subject: Token | None = None) -> Origin:
+        """The text from `first` to the token just read; `subject` is what the statement is about."""
         text = self.script.written(first.start, self.cursor.previous.end)
-        return Origin(text=text, position=self.script.position(first), script=self.script)
+        about = self.script.position(subject) if subject is not None else None
+        return Origin(text=text, position=self.script.position(first), script=self.script, subject=about)

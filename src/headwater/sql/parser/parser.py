@@ -60,7 +60,8 @@ class Parser:
 
     def at_query(self) -> bool:
         """Whether a query comes next that is not in parentheses."""
-        return self.cursor.at_any(QUERY_STARTS)
+        table = self.cursor.at("TABLE") and not self.cursor.at("TABLE", "(")  # TABLE t, not TABLE(f(x))
+        return table or self.cursor.at_any(QUERY_STARTS)
 
     def data_type(self) -> SqlType:
         return self.types.data_type()

@@ -101,11 +101,16 @@ class QueryParser:
             query = self._select()
         elif self.cursor.accept("VALUES"):
             query = self._values()
-        elif self.cursor.at("TABLE"):
-            self.cursor.fail("TABLE t is not a query here", hint="Write SELECT * FROM t.")
+        elif self.cursor.accept("TABLE"):
+            query = self._whole_table(token)
         else:
             self.cursor.fail_expected("a query (SELECT, VALUES or WITH)")
         return positioned(query, token)
+
+    def _whole_table(self, token: Token) -> exp.Select:
+        """`TABLE t` is SELECT * FROM t."""
+        source = positioned(exp.From(this=self.parser.relations.relation()), token)
+        return exp.Select(expressions=[positioned(exp.Star(), token)], from_=source)
 
     def _values(self) -> exp.Values:
         rows = self.cursor.comma_separated(self._row)

@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 __all__ = ["RelationParser"]
 
 _LIMITS = "docs/limits.md lists what queries can do."
+_QUALIFY = "Filter in a query around it: SELECT … FROM (SELECT *, ROW_NUMBER() OVER (…) AS n FROM t) WHERE n <= 1."
 _REFUSED = {
     "MATCH_RECOGNIZE": ("MATCH_RECOGNIZE is not supported", _LIMITS),
     "TABLESAMPLE": ("TABLESAMPLE is not supported", _LIMITS),
     "PIVOT": ("PIVOT is not Flink SQL", ""),
     "UNPIVOT": ("UNPIVOT is not Flink SQL", ""),
-    "QUALIFY": ("QUALIFY is not supported", _LIMITS),
+    "QUALIFY": ("QUALIFY is not supported", _QUALIFY),
     "GROUP": ("GROUP needs BY", ""),
     "ORDER": ("ORDER needs BY", ""),
 }

@@ -72,12 +72,13 @@ class InquiryParser:
             what = "SHOW what?" if self.cursor.at_end else f"SHOW {asked.strip()} is not supported"
             self.cursor.fail(what, hint=f"Supported: {_SUPPORTED}.")
         name = self._name(_SHOWN[words])
+        subject = self.cursor.previous if name else None
         like = not_like = None
         if self.cursor.accept("NOT"):
             not_like = self._pattern()
         elif self.cursor.at_any(_LIKE):
             like = self._pattern()
-        return Show(kind=" ".join(words), name=name, like=like, unlike=not_like, **self.text.since(first))
+        return Show(kind=" ".join(words), name=name, like=like, unlike=not_like, **self.text.since(first, subject))
 
     def _name(self, what: str) -> str:
         if what == "name":
@@ -110,7 +111,7 @@ class InquiryParser:
         # The word alone is the name of a table.
         extended = self.cursor.peek().text not in ("", ".") and self.cursor.accept("EXTENDED")
         name = self.parser.names.table_name()
-        return Describe(name=name, extended=extended, **self.text.since(first))
+        return Describe(name=name, extended=extended, **self.text.since(first, self.cursor.previous))
 
     def explain(self) -> Explain:
         """`EXPLAIN [PLAN FOR] [details] query | INSERT … | STATEMENT SET …`."""

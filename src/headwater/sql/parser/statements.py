@@ -47,6 +47,7 @@ class StatementParser:
             "BEGIN": self._begin,
             "SELECT": self._query,
             "VALUES": self._query,
+            "TABLE": self._query,
             "WITH": self._query,
             "(": self._query,
             "EXPLAIN": inquiries.explain,
@@ -143,6 +144,8 @@ class StatementParser:
         first = self.cursor.expect("EXECUTE")
         if self.cursor.at("INSERT"):
             return self._insert()
+        if self.parser.at_query():
+            return self._query()
         return self._statement_set(first)
 
     def _begin(self) -> StatementSet:
@@ -230,5 +233,10 @@ class StatementParser:
 
     def _reset(self) -> Reset:
         first = self.cursor.expect("RESET")
-        key = "" if self.cursor.at_end else self._option_key()
-        return Reset(key=key, **self.text.since(first))
+        if self.cursor.at_end:
+            return Reset(**self.text.since(first))
+        start = self.cursor.here
+        key = self._option_key()
+        origin = self.text.since(first)
+        origin["subject"] = self.text.script.span(start.start, self.cursor.previous.end)
+        return Reset(key=key, **origin)

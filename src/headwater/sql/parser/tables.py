@@ -74,7 +74,8 @@ class TableParser:
         if if_exists:
             self.cursor.expect("EXISTS")
         name = self.parser.names.table_name(f"the name of the {kind.lower()}")
-        return Drop(kind=kind, name=name, if_exists=if_exists, temporary=temporary, **self.text.since(first))
+        origin = self.text.since(first, self.cursor.previous)
+        return Drop(kind=kind, name=name, if_exists=if_exists, temporary=temporary, **origin)
 
     def _unsupported(self, verb: str) -> NoReturn:
         if self.cursor.at_end:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -137,6 +138,8 @@ class TypeParser:
             hint = f"In Flink SQL write {_ELSEWHERE[token.word]}."
         elif token.word in _UNSUPPORTED:
             fact = f"The type {token.word} is not supported"
+        elif close := difflib.get_close_matches(token.word, _ALL.split(", "), n=1):
+            hint = f"Did you mean {close[0]}? {hint}"
         self.cursor.fail(fact, at=token, hint=hint)
 
     def _without_length(self, token: Token, sql_type: SqlType) -> SqlType:

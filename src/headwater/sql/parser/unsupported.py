@@ -27,6 +27,7 @@ _REFUSED: dict[tuple[str, ...], str] = {
     ("DELETE",): _APPEND,
     ("GRANT",): _RIGHTS,
     ("HELP",): SUPPORTED,
+    ("LIST",): "Write SHOW: SHOW TABLES, SHOW JARS, SHOW JOBS, …",
     ("LOAD",): _MODULES,
     ("MERGE",): _APPEND,
     ("REPLACE",): "Write CREATE OR REPLACE TABLE.",
@@ -35,6 +36,7 @@ _REFUSED: dict[tuple[str, ...], str] = {
     ("TRUNCATE",): "A topic is emptied by its retention, or deleted and created again.",
     ("UNLOAD",): _MODULES,
     ("UPDATE",): _APPEND,
+    ("UPSERT",): "Write INSERT INTO: in a table with a primary key, a row replaces the one with its key.",
     ("USE", "MODULES"): _MODULES,
 }
 REFUSED_WORDS = frozenset(words[0] for words in _REFUSED if len(words) == 1)

@@ -46,7 +46,7 @@ class UserFunctionParser:
             temporary=temporary,
             system=system,
             if_not_exists=if_not_exists,
-            **self.text.since(first),
+            **self.text.since(first, path),
         )
 
     def drop(self, first: Token, *, temporary: bool) -> DropFunction:
@@ -55,7 +55,8 @@ class UserFunctionParser:
         if if_exists:
             self.cursor.expect("EXISTS")
         name = self.parser.names.table_name("the name of the function")
-        return DropFunction(name=name, system=system, if_exists=if_exists, **self.text.since(first))
+        origin = self.text.since(first, self.cursor.previous)
+        return DropFunction(name=name, system=system, if_exists=if_exists, **origin)
 
     def _system(self, *, temporary: bool) -> bool:
         token = self.cursor.here

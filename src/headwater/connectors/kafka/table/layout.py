@@ -167,7 +167,7 @@ def _side(table: Table, option: str, side: _SideName, columns: tuple[str, ...], 
     options = _options(table, option, side, chosen)
     label = "Key" if option == "key.format" else "Value"
     problems = [
-        Problem(f"{label} format '{chosen.identifier}': {text}", key=option)
+        Problem(f"{label} format '{chosen.identifier}': {text}", key=_named_option(table, text) or option)
         for text in chosen.validate(fields, options)
     ]
     if not chosen.insert_only:
@@ -175,6 +175,11 @@ def _side(table: Table, option: str, side: _SideName, columns: tuple[str, ...], 
     if problems:
         raise LayoutProblem(problems)
     return PayloadLayout(chosen, options, columns, fields)
+
+
+def _named_option(table: Table, text: str) -> str:
+    """The option of the table that a sentence quotes, if any."""
+    return next((key for key in table.raw_options if f"'{key}'" in text), "")
 
 
 def _options(table: Table, option: str, side: _SideName, chosen: Format) -> dict[str, Any]:
