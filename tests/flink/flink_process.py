@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ sys.path.append(str(HERE.parents[1] / "benchmarks"))  # which is no package
 from engines import EngineProcess  # noqa: E402
 from flink_home import flink_environment, flink_python  # noqa: E402
 
-__all__ = ["FlinkProcess", "start_flink"]
+__all__ = ["FlinkProcess", "flink_packages", "start_flink"]
 
 
 class FlinkProcess(EngineProcess):
@@ -38,6 +39,12 @@ class FlinkProcess(EngineProcess):
         """Value and type of each column of a query with one row, or why it failed."""
         got = self._ask({"do": "run", "statements": [query]})
         return str(got["failed"]) if "failed" in got else list(zip(got["changes"][0][1:], got["types"], strict=True))
+
+
+def flink_packages() -> str:
+    """The directory with PyFlink, for the end of a `sys.path`: the packages beside it have other versions than ours."""
+    ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    return subprocess.run([flink_python(), "-c", ask], check=True, capture_output=True, text=True).stdout.strip()
 
 
 def start_flink(directory: Path) -> FlinkProcess:

@@ -1,9 +1,12 @@
-"""Functions that PyFlink's own decorators have made, where PyFlink is installed. Those of the same shape, which need no
-PyFlink, are in test_declare.py and test_functions_in_python.py."""
+"""Functions that PyFlink's own decorators have made, where PyFlink is installed; `make test-flink` runs them with that
+of Flink's venv. Those of the same shape, which need no PyFlink, are in test_declare.py and test_functions_in_python.py.
+"""
 
 from __future__ import annotations
 
+import os
 import pickle
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,6 +23,7 @@ from headwater.python_functions.values import arrow_type
 from headwater.session import Session
 from headwater.sql.parser import parse_type
 
+sys.path += filter(None, [os.environ.get("HEADWATER_PYFLINK", "")])  # at the end: the other packages are ours
 pytest.importorskip("pyflink.table.udf")
 
 from pyflink.common import Row
