@@ -79,7 +79,7 @@ def test_an_error_of_a_definition_has_the_place_of_its_statement(invoke: Invoke)
     said = invoke("check", "-", stdin="\nCREATE TABLE t (a INT) WITH ('connector' = 'kafkaa');")
     assert said.code == 1
     assert "'kafkaa'" in said.err
-    assert "<stdin>:2:1\n" in said.err
+    assert "<stdin>:2:30\n" in said.err
     assert "Did you mean 'kafka'?" in said.err
 
 

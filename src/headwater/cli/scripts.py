@@ -95,10 +95,12 @@ def _read(path: str) -> ScriptFile:
 
 def _near(path: Path) -> str:
     """A file beside it with a similar name, if there is one."""
-    from headwater.options.closest import did_you_mean
+    from headwater.options.closest import closest
 
-    beside = [p.name for p in path.parent.glob("*.sql")] if path.parent.is_dir() else []
-    return did_you_mean(path.name, beside)
+    # By what they do not have in common: with '.sql', any two short names are similar.
+    beside = [p.stem for p in path.parent.glob("*.sql")] if path.parent.is_dir() else []
+    near = closest(path.stem, beside)
+    return f"Did you mean '{near}.sql'?" if near is not None else ""
 
 
 def project_of(scripts: Sequence[ScriptFile], environment: str) -> ProjectFile:

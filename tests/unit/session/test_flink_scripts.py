@@ -423,6 +423,15 @@ def test_check_and_explain_leave_the_session_as_it_was() -> None:
         ("INSERT INTO lines SELECT who FROM orders WERE id = 1", "Unexpected 'WERE'", "Did you mean WHERE?"),
         ("INSERT INTO lines SELECT who FROM orders GRUOP BY who", "Unexpected 'GRUOP'", "Did you mean GROUP BY?"),
         ("SELECT * FROM orders MATCH_RECOGNIZE (PATTERN (a))", "MATCH_RECOGNIZE is not supported", "docs/limits.md"),
+        ("SELECT who FROM orders # all of them", "Unexpected '#'", ""),
+        ("SELECT who FROM orders)", "Unexpected ')'", ""),
+        ("SELECT SOURCE_WATERMARK() FROM orders", "SOURCE_WATERMARK is not supported", "INTERVAL '5' SECOND"),
+        ("SELECT id FROM orders WHERE id > ALL (SELECT 1)", "A comparison with ANY or ALL is not supported", "MAX"),
+        (
+            "CREATE TABLE c (a INT) WITH ('connector' = 'print' 'print-identifier' = 'x')",
+            "Expected ',' or ')', found the string 'print-identifier'",
+            "Is a ',' missing",
+        ),
         ("SELECT who, FROM orders", "Expected an expression, found 'FROM'", "Remove the ','"),
         ("SELECT who FROM orders WHERE who == 'a'", "Expected an expression, found '='", "one '='"),
         (

@@ -44,6 +44,18 @@ _GROUP_WINDOWS = ("TUMBLE", "HOP", "SESSION")
 _OF_WINDOWS = frozenset(
     f"{window}{part}" for window in _GROUP_WINDOWS for part in ("", "_START", "_END", "_ROWTIME", "_PROCTIME")
 )
+_NO_VARIANT = "There is no type VARIANT. JSON_VALUE and JSON_QUERY read a part of a JSON string."
+_NO_OBJECTS = "There are no structured types. Write ROW(…), and a CAST to name its fields."
+_NOT_HERE = {
+    "CURRENT_DATABASE": "Write the name as a string.",
+    "JSON": "In JSON_OBJECT and JSON_ARRAY, what another call of them gives is JSON; any other string is quoted.",
+    "OBJECT_OF": _NO_OBJECTS,
+    "OBJECT_UPDATE": _NO_OBJECTS,
+    "PARSE_JSON": _NO_VARIANT,
+    "SOURCE_WATERMARK": "No connector has watermarks of its own. Write for example ts - INTERVAL '5' SECOND.",
+    "TRY_PARSE_JSON": _NO_VARIANT,
+}
+"""Functions of Flink, and what to do without them."""
 _OTHER_AGGREGATES = "docs/functions.md lists all aggregates; docs/functions-python.md says how to write another one."
 _TRIMS = {"BOTH": "TRIM", "LEADING": "LTRIM", "TRAILING": "RTRIM"}
 
@@ -92,6 +104,8 @@ def unknown_function(name: str) -> tuple[str, str]:
         window = name.rpartition("_")[0] or name
         hint = "Of a window table function, select window_start and window_end."
         return f"{name} needs {window}(…) with the same arguments in GROUP BY", hint
+    if name in _NOT_HERE:
+        return f"{name} is not supported", _NOT_HERE[name]
     near = get_close_matches(name, [*REGISTRY.functions, *SPECIAL_CALLS, *NAMED_AGGREGATES], n=1, cutoff=0.65)
     found = f"Did you mean {near[0]}? " if near else ""
     hint = f"{found}docs/functions.md lists all functions, and docs/functions-python.md says how to write others."

@@ -23,7 +23,8 @@ _SIGNS = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", e
 
 def _compare(compiler: Compiler, node: exp.Binary) -> Expr:
     if isinstance(node.right, exp.Any | exp.All):
-        raise compiler.error(node.right, "A comparison with ANY or ALL is not supported")
+        hint = "Write = ANY as IN; compare with the MAX or MIN of a query for the others: a > (SELECT MAX(b) FROM t)."
+        raise compiler.error(node.right, "A comparison with ANY or ALL is not supported", hint=hint)
     left, right = compiler.compile_all([node.left, node.right])
     return compare(_SIGNS[type(node)], left, right)
 

@@ -87,6 +87,8 @@ the oldest of equal values. Variances of `DECIMAL` are computed as `DOUBLE`.
 * CAST of a string to a timestamp also accepts `T` between date and time; to TIMESTAMP_LTZ also a time zone.
 * An invalid regular expression is an error. A group that did not take part in a match is empty, not NULL.
 * Wildcards in JSON paths are rejected.
+* Rejected, with what to do instead: OVERLAPS, CURRENT_DATABASE, JSON (inside JSON_OBJECT and JSON_ARRAY), PARSE_JSON,
+  TRY_PARSE_JSON, OBJECT_OF, OBJECT_UPDATE, SOURCE_WATERMARK, PERCENTILE.
 * JSON_VALUE … RETURNING gives what ON ERROR says for a value of another type; Flink fails.
 * `EXTRACT(EPOCH FROM instant)` is the same in every time zone.
 * DATE_FORMAT of a TIMESTAMP within the hour that the session's time zone skips shows the hour after it; in UTC there is

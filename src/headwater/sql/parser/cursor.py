@@ -143,8 +143,14 @@ class Cursor:
             return
         # Only key words that begin a clause: any other word may well be a name that was meant.
         close = difflib.get_close_matches(word.word, _CLAUSES, n=1, cutoff=0.7)
-        if close:
+        if close and self._may_follow(_CLAUSES[close[0]]):
             self.fail(f"Unexpected '{word.text}'", at=word, hint=f"Did you mean {_CLAUSES[close[0]]}?")
+
+    def _may_follow(self, clause: str) -> bool:
+        """Whether what comes next can be the rest of this clause: a table `orders` is no misspelled ORDER BY."""
+        if clause.endswith(" BY"):
+            return self.at("BY")
+        return self.here.word == "(" or self.here.kind in (TokenKind.WORD, TokenKind.NAME, TokenKind.NUMBER, *_STRINGS)
 
     def comma_separated(self, item: Callable[[], _T]) -> list[_T]:
         """`item, item, …`: at least one, and none left out."""

@@ -91,7 +91,10 @@ class HintParser:
             self.cursor.fail_expected("an option's key in quotes", hint="Write WITH ('key' = 'value', …).")
         key = self.string("an option's key in quotes")
         self.cursor.expect("=")
-        return key, self.string("an option's value in quotes")
+        value = self.string("an option's value in quotes")
+        if self.cursor.at_string():
+            self.cursor.fail_expected("',' or ')'", hint="Is a ',' missing before it?")
+        return key, value
 
     def string(self, what: str) -> Token:
         """A string in either kind of quotes, or one with Unicode escapes: `'csv.field-delimiter' = U&'\\0001'`."""
