@@ -6,7 +6,7 @@ per group.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,9 +18,14 @@ from headwater.changelog.columns import Ints, constant, flat, group_key
 from headwater.changelog.exact_sums import inside, limb_names, split, weight_name
 from headwater.changelog.reduce import reduce_groups
 
-__all__ = ["PartialAggregate", "PartialKind", "PreAggregation", "double_sum"]
+__all__ = ["GroupBuffer", "PartialAggregate", "PartialKind", "PreAggregation", "double_sum"]
 
 PartialKind = Literal["rows", "present", "sum", "min", "max", "values", "limb", "beyond", "beyond_weight"]
+
+# Whichever limit is reached first: narrow rows come to the one of rows, wide ones to that of bytes. A worker never
+# holds more.
+ROWS_REDUCED = 500_000
+BYTES_REDUCED = 1 << 26
 
 _ALL = "__all"
 _REDUCED = {"rows", "present", "sum", "min", "max"}
@@ -99,6 +104,27 @@ class PreAggregation:
             part[sum_.name], part[weight_name(sum_.name)] = double.beyond, constant(1, rows, pa.int64())
             parts.append(pa.table(part))
         return pa.concat_tables([part for part in parts if part.num_rows] or parts[:1])
+
+
+class GroupBuffer:
+    """Rows that wait until there are enough of them to be worth adding up."""
+
+    def __init__(self, groups: PreAggregation) -> None:
+        self._groups = groups
+        self._waiting: list[pa.Table] = []
+
+    def add(self, rows: pa.Table) -> Iterator[pa.Table]:
+        """Groups, if there are enough rows by now."""
+        self._waiting.append(rows)
+        enough = sum(t.num_rows for t in self._waiting) >= ROWS_REDUCED
+        if enough or sum(t.nbytes for t in self._waiting) >= BYTES_REDUCED:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[pa.Table]:
+        """The groups of all rows that wait."""
+        waiting, self._waiting = self._waiting, []
+        if any(t.num_rows for t in waiting):
+            yield self._groups.reduced(pa.concat_tables(waiting).combine_chunks())
 
 
 @dataclass(frozen=True)

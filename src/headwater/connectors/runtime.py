@@ -35,6 +35,7 @@ __all__ = [
     "LeftOut",
     "LocalAggregation",
     "Position",
+    "ReadColumns",
     "Reader",
     "Renderer",
     "RowOrder",
@@ -114,13 +115,30 @@ class LocalAggregation:
 
 
 @dataclass(frozen=True)
+class ReadColumns:
+    """For whoever works on rows between a reader and `ScanPlan.decode`, in the same Python worker.
+
+    names    columns of the scan that are complete as the reader gives them, and what they are called there
+    refused  a column that is NULL for rows that were read; all other rows are made by `decode`
+    place    columns whose values, joined by ':', are PLACE
+    decode   as `ScanPlan.decode`, for rows that have further columns, which are kept
+    """
+
+    names: Mapping[str, str]
+    refused: str
+    place: tuple[str, ...]
+    decode: Callable[[DataFrame, Sequence[str]], DataFrame]
+
+
+@dataclass(frozen=True)
 class ScanPlan:
     """How the rows of a scan come to be, for any batch: `reader` runs in the workers and gives columns of `schema`;
     `decode` is what Spark's expressions add to get the rows. A client that only the JVM has (`messages`) takes the
     place of `reader` where 'properties.*' cannot be translated; then the plan is made again for every batch.
 
     `bad_metric` names the observed metric `bad` that counts messages which were left out because they are bad.
-    `place_prefix` and a value of PLACE are the name of a partition in positions."""
+    `place_prefix` and a value of PLACE are the name of a partition in positions. `read` is given for rows with a PLACE,
+    if column readers read them."""
 
     schema: StructType
     decode: Callable[[DataFrame], DataFrame]
@@ -128,6 +146,7 @@ class ScanPlan:
     messages: Callable[[Sequence[Sequence[Split]]], DataFrame] | None = None
     bad_metric: str = ""
     place_prefix: str = ""
+    read: ReadColumns | None = None
 
 
 class Source(Protocol):

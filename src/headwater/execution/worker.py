@@ -39,6 +39,7 @@ from headwater.state.partitions import partition_of
 __all__ = [
     "BATCH",
     "INPUT",
+    "OUTPUT_ROWS",
     "OperatorTask",
     "ReadTask",
     "Reports",
@@ -49,6 +50,7 @@ __all__ = [
     "input_column",
     "new_reports",
     "stateless",
+    "task_number",
 ]
 
 BATCH = "headwater.batch"
@@ -76,6 +78,12 @@ class TaskBatch:
     def files(self, operator: str, partition: int) -> dict[str, list[RunFile]]:
         tables = self.state.get(operator, {}).get(str(partition), {})
         return {table: [RunFile.from_json(run) for run in runs] for table, runs in tables.items()}
+
+    def watermarks_of(self, source: int, prefix: str) -> dict[str, int]:
+        """Of the partitions of a source as of the last commit, under their values of PLACE, which `prefix` stands
+        before."""
+        known = self.watermarks[source] if self.watermarks else {}
+        return {place.removeprefix(prefix): watermark for place, watermark in known.items()}
 
     def to_property(self) -> str:
         return json.dumps(asdict(self), separators=(",", ":"))
@@ -203,7 +211,7 @@ class OperatorTask:
                 yield partition, self._inputs(rows if mine.all() else rows.filter(pa.array(mine)).combine_chunks())
         if self.operator.timed and time.moved:
             nothing = tuple(widen(schema).empty_table() for schema in self.operator.inputs)
-            owned = range(self.partitions) if self.tasks == 1 else [_task()]
+            owned = range(self.partitions) if self.tasks == 1 else [task_number()]
             for partition in owned:
                 # Without state there is no timer that could fire.
                 if partition not in found and batch.files(self.name, partition):
@@ -258,7 +266,7 @@ class WriteTask:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         batch = TaskBatch.current()
-        task = _task()
+        task = task_number()
         try:
             # The digest tells a repeated batch from another one of the same number: an exactly-once sink must not take
             # one for the other.
@@ -276,7 +284,7 @@ class ShowTask:
     renderer: Renderer
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        for chunk in self.renderer(_task(), batches):
+        for chunk in self.renderer(task_number(), batches):
             yield pa.RecordBatch.from_pydict({"chunk": pa.array([chunk], pa.binary())})
 
 
@@ -293,7 +301,7 @@ def stateless(step: Callable[[pa.Table], pa.Table], output: pa.Schema) -> Callab
     return run
 
 
-def _task() -> int:
+def task_number() -> int:
     context = TaskContext.get()
     return context.partitionId() if context is not None else 0
 

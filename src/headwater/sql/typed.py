@@ -17,6 +17,7 @@ __all__ = [
     "Cases",
     "Expr",
     "KeptAs",
+    "Moved",
     "Predicate",
     "UserAggregate",
 ]
@@ -75,6 +76,16 @@ class Cases:
     otherwise: Expr | None
 
 
+@dataclass(frozen=True)
+class Moved:
+    """A timestamp plus a length of time as data: an input column, and so many microseconds. `sql` is the text that it
+    stands for."""
+
+    sql: str
+    column: str
+    micros: int
+
+
 OWN_WATERMARK = "__watermark"
 """A column of rows that have an event time: the watermark of the partition that a row came from, before the row."""
 
@@ -95,6 +106,7 @@ class Expr:
     functions      those of the user's that it calls
     predicate      set where it is such a condition; it counts only as long as `sql` stays (`as_predicate`)
     cases          set where it is a CASE of such conditions, as long as `sql` stays (`as_cases`)
+    moved          set where it is a timestamp plus a length of time, as long as `sql` stays (`as_moved`)
     paths          set where of some of `refs` only fields are read: (column, field) for those, (column,) for the others
     """
 
@@ -110,6 +122,7 @@ class Expr:
     conjuncts: tuple[Expr, ...] = ()
     predicate: Predicate | None = None
     cases: Cases | None = None
+    moved: Moved | None = None
     paths: frozenset[tuple[str, ...]] | None = None
 
     @property
@@ -125,6 +138,13 @@ class Expr:
     @property
     def as_predicate(self) -> Predicate | None:
         return self.predicate if self.predicate is not None and self.predicate.sql == self.sql else None
+
+    @property
+    def as_moved(self) -> Moved | None:
+        """A column by itself is moved by nothing."""
+        if self.column is not None:
+            return Moved(self.sql, self.column, 0)
+        return self.moved if self.moved is not None and self.moved.sql == self.sql else None
 
     @property
     def as_cases(self) -> Cases | None:

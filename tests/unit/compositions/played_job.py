@@ -3,7 +3,7 @@ operators run on state in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
@@ -12,6 +12,7 @@ from unittest import mock
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 from duck_frame import DuckFrame, Engine, Functions
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DataType, StructType
@@ -22,7 +23,7 @@ from headwater.changelog.conditions import Condition
 from headwater.changelog.kinds import KIND
 from headwater.changelog.operator import FINAL, DropsLateRows, Operator, Time
 from headwater.connectors import workers
-from headwater.connectors.runtime import PLACE, LocalAggregation
+from headwater.connectors.runtime import PLACE, LocalAggregation, ReadColumns
 from headwater.execution.lowering import Lowering, accumulators, aggregate, base, branches, over, rows, sets, window
 from headwater.execution.worker import OperatorTask, TaskBatch
 from headwater.plan import nodes as n
@@ -50,6 +51,7 @@ class Job:
         self.time = Time()
         self.watermarks: list[dict[str, int]] = [{}]
         self.attempt = ""
+        self.splits = [[["all"]]]
         with _without_spark(self):
             lowering = _Lowering(
                 None,  # type: ignore[arg-type]  # no rule that is used here asks Spark
@@ -81,8 +83,13 @@ class Job:
             return self._engine.batch(self._frame)
 
     def add(self, report: Mapping[tuple[str, ...], int]) -> None:
-        """What a task reports: the watermark of a partition."""
+        """What a task reports: the watermark of a partition, and rows that came too late: there are none."""
+        late = {key for key in report if key[1] == "late"}
+        assert not late, f"Readers take rows for late that are not: {report}"
         self.watermarks[0] |= {place: watermark for (*_, place), watermark in report.items()}
+
+    def watermarks_of(self, source: int, prefix: str) -> dict[str, int]:
+        return self.watermarks[source]
 
     def files(self, operator: str, partition: int) -> Any:
         """Whether a state partition has anything."""
@@ -126,8 +133,11 @@ class _MemoryStage(OperatorTask):
 
 class _Lowering(Lowering):
     def scanned(self, scan: Any, plan: Any) -> Any:
-        self.place_prefixes[0] = ""
-        return plan
+        self.noted(scan, plan)
+        return plan.frame
+
+    def task_numbers(self, place: int) -> Any:
+        return self.inputs.numbers  # type: ignore[attr-defined]
 
     def _run(self, node: n.Node, frame: Any, operator: Operator, schema: StructType) -> Any:
         """Timed operators are in one task for all state partitions."""
@@ -142,12 +152,15 @@ class _Inputs:
     def __init__(self, job: Job, schemas: Mapping[str, pa.Schema]) -> None:
         self._job, self._schemas = job, schemas
 
+    @property
+    def numbers(self) -> DuckFrame:
+        """Of the only task."""
+        return self._job._engine.source(pa.schema([("id", pa.int64())]), lambda: pa.table({"id": [0]}))
+
     def place_of(self, scan: Any) -> int:
         return 0
 
-    def scan(
-        self, scan: n.Scan, local: LocalAggregation | None = None, where: Condition | None = None
-    ) -> DuckFrame | None:
+    def scan(self, scan: n.Scan, local: LocalAggregation | None = None, where: Condition | None = None) -> _Plan | None:
         if local is not None:
             return None
         name, schema = scan.table.name, self._schemas[scan.table.name]
@@ -162,7 +175,48 @@ class _Inputs:
                 rows = rows.filter(where.evaluate(columns, rows.num_rows))
             return rows.select([f.name for f in kept])
 
-        return job._engine.source(pa.schema(kept), read)
+        return _Plan(job, job._engine.source(pa.schema(kept), read), pa.schema(kept), read)
+
+
+class _Plan:
+    """How a table is read. Of rows with a PLACE some are refused by column readers, now and then."""
+
+    bad_metric = place_prefix = ""
+
+    def __init__(self, job: Job, frame: DuckFrame, rows: pa.Schema, read: Callable[[], pa.Table]) -> None:
+        self.frame, self._job, self._rows, self._read = frame, job, rows, read
+
+    @property
+    def schema(self) -> StructType:
+        return from_arrow_schema(self._columns, prefer_timestamp_ntz=True)
+
+    @property
+    def read(self) -> ReadColumns | None:
+        names = {name: f"__read_{name}" for name in self._rows.names if not name.startswith("__")}
+        read = ReadColumns(names, "__refused", (PLACE,), lambda frame, kept: frame.selectExpr(*self._kept, *kept))
+        return read if PLACE in self._rows.names else None
+
+    @property
+    def _kept(self) -> list[str]:
+        return [f"`{name}`" for name in self._rows.names]
+
+    @property
+    def _columns(self) -> pa.Schema:
+        """All columns for whoever decodes, and those that were read."""
+        read = [f.with_name(f"__read_{f.name}") for f in self._rows if not f.name.startswith("__")]
+        return pa.schema([*self._rows, *read, ("__refused", pa.bool_())])
+
+    def reader(self, splits: Any) -> Iterator[pa.RecordBatch]:
+        random, rows = self._job._engine.random, self._read().combine_chunks()
+        seldom = random.choice([0, 0, 0.02, 0.3])
+        for batch in rows.to_batches(max_chunksize=random.choice([1, 3, 100])):
+            refused = pa.array([random.random() < seldom or None for _ in range(batch.num_rows)], pa.bool_())
+            read = [
+                pc.if_else(pc.is_valid(refused), pa.scalar(None, f.type), batch.column(f.name))
+                for f in self._rows
+                if not f.name.startswith("__")
+            ]
+            yield pa.RecordBatch.from_arrays([*batch.columns, *read, refused], schema=self._columns)
 
 
 @contextmanager

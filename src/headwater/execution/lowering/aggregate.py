@@ -21,7 +21,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from headwater.changelog.accumulate import Accumulator
 from headwater.changelog.aggregate import ROWS, AggregateOperator, Extreme
-from headwater.changelog.conditions import And
+from headwater.changelog.conditions import And, Condition
 from headwater.changelog.exact_sums_sql import SALT, DoubleSum, partial_columns, partial_keys, partial_sums, salted
 from headwater.changelog.kinds import HASH
 from headwater.changelog.multiset import Held, Multiset
@@ -38,7 +38,7 @@ from headwater.sql.spark_text import quote_name
 from headwater.sql.typed import Predicate
 from headwater.state.partitions import hash_sql
 
-__all__ = ["Beside", "local_aggregation", "prepared"]
+__all__ = ["Beside", "TableBelow", "local_aggregation", "pre_aggregation", "prepared", "table_below"]
 
 
 @dataclass(frozen=True)
@@ -119,55 +119,75 @@ def _keys(node: n.Aggregate, by: Sequence[str]) -> list[str]:
 def local_aggregation(node: n.Aggregate) -> tuple[n.Scan, LocalAggregation] | None:
     """The table whose rows are aggregated and how its readers pre-aggregate them; None if there is more to it than
     columns of one table, and conditions that can be evaluated while reading."""
-    found = _table_below(node.input)
-    if found is None:
+    found = table_below(node.input)
+    local = pre_aggregation(node, found, node.groups) if found is not None else None
+    if found is None or local is None:
         return None
-    scan, names, filters = found
+    where_sql = " AND ".join(predicate.sql for predicate in found.filters)
+    return found.scan, LocalAggregation(local, _of_one_row(local), found.where, where_sql)
+
+
+def pre_aggregation(node: n.Aggregate, below: TableBelow, by: Sequence[str]) -> PreAggregation | None:
+    """Of a table's rows, by groups that are its columns; None if there is more to it than columns."""
+    names = below.names
     partials, _ = declared(node)
     parts = partials.all_parts()
     if not all(part is not None and (not part.column or part.column in names) for part in parts):
         return None
-    if not all(group in names for group in node.groups):
+    if not all(group in names for group in by):
         return None
-    kinds = {c.name: c.type for c in scan.columns}
+    kinds = {c.name: c.type for c in below.scan.columns}
     # Values that are compared, as groups or as DISTINCT values: Arrow and Spark must agree on what is equal.
-    compared = [names[g] for g in node.groups] + [names[p.column] for p in parts if p and p.how == "values"]
+    compared = [names[g] for g in by] + [names[p.column] for p in parts if p and p.how == "values"]
     # Numbers that are equal may have several spellings (-0.0, NaN), and Arrow makes no lists of nested values.
     if any(kinds[column].name in {"FLOAT", "DOUBLE"} or kinds[column].is_nested for column in compared):
         return None
-    groups = tuple((names[group], group) for group in node.groups)
-    local = PreAggregation(groups, tuple(replace(p, column=names.get(p.column, "")) for p in parts if p))
-    where = reduce(And, map(condition_of, filters)) if filters else None
-    where_sql = " AND ".join(predicate.sql for predicate in filters)
-    return scan, LocalAggregation(local, _of_one_row(local), where, where_sql)
+    groups = tuple((names[group], group) for group in by)
+    return PreAggregation(groups, tuple(replace(p, column=names.get(p.column, "")) for p in parts if p))
 
 
-def _table_below(node: n.Node) -> tuple[n.Scan, dict[str, str], list[Predicate]] | None:
+@dataclass(frozen=True)
+class TableBelow:
     """The table below projections and filters, which of its columns stands behind each name above, and the filters."""
+
+    scan: n.Scan
+    names: Mapping[str, str]
+    filters: tuple[Predicate, ...]
+
+    @property
+    def where(self) -> Condition | None:
+        return reduce(And, map(condition_of, self.filters)) if self.filters else None
+
+
+def table_below(node: n.Node, passed: tuple[type[n.Node], ...] = ()) -> TableBelow | None:
+    """None if there is anything else between than projections to columns, filters that readers can evaluate, and nodes
+    that are `passed`, which give the columns of their input, and perhaps more."""
     names = {name: name for name in node.names}
     filters: list[Predicate] = []
-    while isinstance(node, n.Project | n.Filter):
+    while isinstance(node, (n.Project, n.Filter, *passed)):
         if isinstance(node, n.Filter):
             predicate = node.predicate.as_predicate
             # A reader evaluates the filter on the columns of the table, by their own names.
-            if predicate is None or not _keeps_names(node.input, node.predicate.refs):
+            if predicate is None or not _keeps_names(node.input, node.predicate.refs, passed):
                 return None
             filters.append(predicate)
-        else:
+        elif isinstance(node, n.Project):
             taken = {c.name: e.column for c, e in node.items}
             names = {name: column for name, inner in names.items() if (column := taken.get(inner)) is not None}
-        node = node.input
-    return (node, names, filters) if isinstance(node, n.Scan) else None
+        else:
+            names = {name: column for name, column in names.items() if column in node.inputs[0].names}
+        (node,) = node.inputs
+    return TableBelow(node, names, tuple(filters)) if isinstance(node, n.Scan) else None
 
 
-def _keeps_names(node: n.Node, names: frozenset[str]) -> bool:
+def _keeps_names(node: n.Node, names: frozenset[str], passed: tuple[type[n.Node], ...]) -> bool:
     """Whether columns have the same names all the way down: then a predicate holds for the table as it is written."""
-    while isinstance(node, n.Project | n.Filter):
+    while isinstance(node, (n.Project, n.Filter, *passed)):
         taken = {c.name: e.column for c, e in node.items} if isinstance(node, n.Project) else {}
         if any(taken.get(name, name) != name for name in names):
             return False
-        node = node.input
-    return True
+        (node,) = node.inputs
+    return names <= set(node.names)
 
 
 def _of_one_row(local: PreAggregation) -> dict[str, str]:

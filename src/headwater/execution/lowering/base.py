@@ -131,21 +131,27 @@ class Lowering:
         return planned_once(frame.repartition(self.partitions, *map(quote_name, by)))
 
     def scanned(self, scan: n.Scan | n.Values, plan: ScanPlan) -> DataFrame:
-        place = self.inputs.place_of(scan)
-        self.place_prefixes[place] = plan.place_prefix
-        if plan.bad_metric:
-            self.bad_metrics[plan.bad_metric] = place
+        place = self.noted(scan, plan)
         if plan.reader is not None:
-            tasks = self.tasks[place]
-            # One row per task, in as many partitions: a source that hands nothing but task numbers to the workers,
-            # which read what the batch's properties say.
-            numbers = self.spark.range(0, tasks, 1, tasks)
-            return plan.decode(map_in_arrow(numbers, ReadTask(place, plan.reader), plan.schema))
+            return plan.decode(map_in_arrow(self.task_numbers(place), ReadTask(place, plan.reader), plan.schema))
         assert plan.messages is not None
         # The JVM's Kafka source has its offsets in the plan: such a plan cannot be prepared once for all batches.
         self.needs_splits = True
         nothing: list[list[object]] = [[] for _ in range(self.tasks[place])]
         return plan.decode(plan.messages(self.splits[place] if self.splits is not None else nothing))
+
+    def noted(self, scan: n.Scan | n.Values, plan: ScanPlan) -> int:
+        """The place of the source that this plan reads."""
+        place = self.inputs.place_of(scan)
+        self.place_prefixes[place] = plan.place_prefix
+        if plan.bad_metric:
+            self.bad_metrics[plan.bad_metric] = place
+        return place
+
+    def task_numbers(self, place: int) -> DataFrame:
+        """One row per task, in as many partitions: a source that hands nothing but task numbers to the workers, which
+        read what the batch's properties say."""
+        return self.spark.range(0, self.tasks[place], 1, self.tasks[place])
 
     def by_key(self, node: n.Node, frame: DataFrame, keys: n.Key) -> DataFrame:
         """The rows of a node with equal keys in one task: after a shuffle, unless the operator below has them there."""

@@ -1,8 +1,9 @@
 """GROUP BY windows, on its way to the operator.
 
-Where it is known before the shuffle which rows are late, Spark's own hash aggregation reduces the others to one row per
-group and window. That is so without a time zone: the end of a window and a watermark can be compared as they are. Where
-late rows are not only counted but kept, the operator must say which they are.
+Where it is known before the shuffle which rows are late, the others are reduced to one row per group and window: where
+they are read, if that can be (`local_windows`), or by Spark's own hash aggregation. It is known without a time zone:
+the end of a window and a watermark can be compared as they are. Where late rows are not only counted but kept, the
+operator must say which they are.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from headwater.changelog.operator import ORIGIN, OWN_WATERMARK, Operator
 from headwater.changelog.session import SessionAggregate
 from headwater.changelog.window import WindowAggregateOperator
 from headwater.changelog.window_assigners import Cumulate, Hop
+from headwater.execution.lowering.accumulators import Given
 from headwater.execution.lowering.aggregate import Beside, prepared
 from headwater.execution.lowering.base import Lowering, lowers
+from headwater.execution.lowering.local_windows import local_windows
 from headwater.execution.lowering.time import instant_sql, millis_sql
 from headwater.plan import nodes as n
 from headwater.plan.fingerprint import operator_name
@@ -35,21 +38,24 @@ _WITHOUT_DAYLIGHT_SAVING = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "
 
 @lowers(n.WindowAggregate)
 def _window_aggregate(lowering: Lowering, node: n.WindowAggregate) -> DataFrame:
-    frame = lowering.lower(node.input)
     if node.over.session is not None:
-        frame, operator = _session(lowering, node, frame)
+        frame, operator = _session(lowering, node)
     elif node.over.panes is not None:
-        frame, operator = _panes(lowering, node, frame, node.over.panes)
+        frame, operator = _panes(lowering, node, node.over.panes)
     else:
-        frame, operator = _windows(lowering, node, frame)
+        frame, operator = _windows(lowering, node)
     return _with_time(node, lowering.keyed(node, frame, operator))
 
 
-def _windows(lowering: Lowering, node: n.WindowAggregate, frame: DataFrame) -> tuple[DataFrame, Operator]:
-    window, kept = node.over, _beside(frame)
+def _windows(lowering: Lowering, node: n.WindowAggregate) -> tuple[DataFrame, Operator]:
+    window = node.over
+    local = _added_up_by_readers(lowering, node)
+    frame = local if local is not None else lowering.lower(node.input)
+    kept = _beside(frame)
     if _is_known_before(lowering, node, kept):
         frame, kept = _on_time(lowering, node, frame).drop(OWN_WATERMARK), ()
-    rows, aggregate = prepared(node, frame, lowering.partitions, node.groups, Beside(kept))
+    given: Given = "rows" if local is None else "partials"
+    rows, aggregate = prepared(node, frame, lowering.partitions, node.groups, Beside(kept), given=given)
     bounds = {window.start, window.end}
     operator = WindowAggregateOperator(
         _grouped_by(aggregate, [g for g in node.groups if g not in bounds]),
@@ -65,21 +71,23 @@ def _windows(lowering: Lowering, node: n.WindowAggregate, frame: DataFrame) -> t
     return rows, operator
 
 
-def _panes(
-    lowering: Lowering, node: n.WindowAggregate, frame: DataFrame, spec: n.WindowSpec
-) -> tuple[DataFrame, Operator]:
+def _panes(lowering: Lowering, node: n.WindowAggregate, spec: n.WindowSpec) -> tuple[DataFrame, Operator]:
     """Rows have the start of their pane, and the end of the last of its windows, as bounds."""
-    window, kept = node.over, _beside(frame)
-    beside = Beside(kept=(PANE, *kept))
-    if _is_known_before(lowering, node, kept):
+    window = node.over
+    local = _added_up_by_readers(lowering, node)
+    frame = local if local is not None else lowering.lower(node.input)
+    kept = _beside(frame)
+    beside = Beside(kept=(PANE, *kept)) if local is None else Beside(apart=(PANE, OWN_WATERMARK))
+    if local is None and _is_known_before(lowering, node, kept):
         # A row that is late for the first windows of its pane, but not for the last, keeps the watermark that says so.
         # It is not added up with those that are on time for all of them.
         first_end = f"{quote_name(window.start)} + {millis_sql(spec.slide)}"
         own = f"IF({_is_late(node, first_end)}, {OWN_WATERMARK}, NULL)"
         frame = _on_time(lowering, node, frame).withColumn(OWN_WATERMARK, F.expr(own))
         beside = Beside(apart=(PANE, OWN_WATERMARK))
-    frame = frame.withColumnRenamed(window.start, PANE)
-    rows, aggregate = prepared(node, frame, lowering.partitions, node.by, beside)
+    frame = frame.withColumnRenamed(window.start, PANE).drop(window.end)
+    given: Given = "rows" if local is None else "partials"
+    rows, aggregate = prepared(node, frame, lowering.partitions, node.by, beside, given=given)
     operator = WindowAggregateOperator(
         aggregate,
         assigner=_ASSIGNERS[spec.function](spec.slide * 1000, spec.size * 1000, spec.offset * 1000),
@@ -95,6 +103,11 @@ def _panes(
     return rows, operator
 
 
+def _added_up_by_readers(lowering: Lowering, node: n.WindowAggregate) -> DataFrame | None:
+    """Groups by window, where the tasks that read the table can say which rows are late and add up the others."""
+    return local_windows(lowering, node) if _has_plain_ends(lowering, node) else None
+
+
 def _zone(lowering: Lowering, node: n.WindowAggregate) -> str:
     return lowering.time_zone if node.over.local else ""
 
@@ -103,8 +116,13 @@ def _is_known_before(lowering: Lowering, node: n.WindowAggregate, beside: tuple[
     """Whether it is known before the shuffle which rows are late: where the end of a window is an instant by itself.
     Across a change of the clock only the operator knows which instant it is. Where late rows are kept elsewhere, it
     must say which they are."""
+    return beside == (OWN_WATERMARK,) and _has_plain_ends(lowering, node)
+
+
+def _has_plain_ends(lowering: Lowering, node: n.WindowAggregate) -> bool:
+    """Whether the end of a window is an instant by itself, whatever clocks are set to."""
     zone = _zone(lowering, node)
-    return beside == (OWN_WATERMARK,) and (not zone or zone in _WITHOUT_DAYLIGHT_SAVING)
+    return not zone or zone in _WITHOUT_DAYLIGHT_SAVING
 
 
 def _beside(frame: DataFrame) -> tuple[str, ...]:
@@ -127,8 +145,8 @@ def _is_late(node: n.WindowAggregate, end: str) -> str:
     return f"({end} - {millis_sql(1)}{allowed} <= {OWN_WATERMARK})"
 
 
-def _session(lowering: Lowering, node: n.WindowAggregate, frame: DataFrame) -> tuple[DataFrame, Operator]:
-    window = node.over
+def _session(lowering: Lowering, node: n.WindowAggregate) -> tuple[DataFrame, Operator]:
+    frame, window = lowering.lower(node.input), node.over
     assert window.session is not None
     own = OWN_WATERMARK if OWN_WATERMARK in frame.columns else ""
     # Not reduced before the shuffle: the session of a row is not known before all rows of its key are together.

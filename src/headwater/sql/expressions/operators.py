@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -12,7 +13,7 @@ from headwater.sql.functions.casts import convert
 from headwater.sql.functions.spark_sql import Refused, combine, evaluated_once
 from headwater.sql.functions.time_arithmetic import as_utc, at_utc, micros_of
 from headwater.sql.functions.type_rules import arithmetic_type, as_decimal, is_fraction, is_interval, is_temporal
-from headwater.sql.typed import Expr
+from headwater.sql.typed import Expr, Moved
 from headwater.sql.types import DOUBLE, STRING, SqlType
 
 __all__ = ["OPERATORS", "arithmetic"]
@@ -91,7 +92,8 @@ def _with_interval(sign: str, left: Expr, right: Expr) -> Expr:
         left, right = right, left
     if is_temporal(left.type) and is_interval(right.type) and sign in "+-":
         sql = evaluated_once([left, right], lambda parts: _moved(sign, parts[0], parts[1]))
-        return combine([left, right], sql, left.type.as_nullable(nullable=nullable), text)
+        found = combine([left, right], sql, left.type.as_nullable(nullable=nullable), text)
+        return replace(found, moved=_moved_by(sign, left, right, sql))
     if left.type.name == right.type.name and sign in "+-":
         return combine(
             [left, right], f"({left.sql} {sign} {right.sql})", left.type.as_nullable(nullable=nullable), text
@@ -100,6 +102,15 @@ def _with_interval(sign: str, left: Expr, right: Expr) -> Expr:
         interval = left.type if is_interval(left.type) else right.type
         return combine([left, right], f"({left.sql} * {right.sql})", interval.as_nullable(nullable=nullable), text)
     raise Refused(f"There is no {left.type.as_nullable()} {sign} {right.type.as_nullable()}")
+
+
+def _moved_by(sign: str, value: Expr, interval: Expr, sql: str) -> Moved | None:
+    """None where the length of time is not known, or where months make it depend on the calendar."""
+    known = value.type.name in {"TIMESTAMP", "TIMESTAMP_LTZ"} and interval.type.name == "INTERVAL DAY"
+    before = value.as_moved
+    if not known or before is None or not isinstance(interval.literal, int):
+        return None
+    return Moved(sql, before.column, before.micros + (interval.literal if sign == "+" else -interval.literal))
 
 
 def _moved(sign: str, value: Expr, interval: Expr) -> str:

@@ -9,14 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.changelog.conditions import Condition
-from headwater.changelog.preaggregate import PreAggregation
+from headwater.changelog.preaggregate import GroupBuffer, PreAggregation
 
 __all__ = ["LocalGroups"]
 
-# Whichever limit is reached first: narrow rows come to the one of rows, wide ones to that of bytes. A worker never
-# holds more.
-ROWS_REDUCED = 500_000
-BYTES_REDUCED = 1 << 26
 GROUPS_AT_ONCE = 4096
 
 
@@ -33,19 +29,17 @@ class LocalGroups:
     where: Condition | None = None
 
     def reduced(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        waiting: list[pa.Table] = []
+        buffer = GroupBuffer(self.groups)
         for received in batches:
             batch = received
             messages = batch.column(batch.num_columns - 1)
             if messages.null_count < batch.num_rows:
                 yield self._left_alone(messages.drop_null())
                 batch = batch.filter(pc.is_null(messages))
-            waiting.append(self._counted(batch))
-            if sum(t.num_rows for t in waiting) >= ROWS_REDUCED or sum(t.nbytes for t in waiting) >= BYTES_REDUCED:
-                yield from self._groups(waiting)
-                waiting = []
-        if any(t.num_rows for t in waiting):
-            yield from self._groups(waiting)
+            for groups in buffer.add(self._counted(batch)):
+                yield from self._batches(groups)
+        for groups in buffer.rest():
+            yield from self._batches(groups)
 
     def _counted(self, batch: pa.RecordBatch) -> pa.Table:
         """The rows that count, with the columns that are needed. The message stays for a query that uses none at all: a
@@ -61,8 +55,7 @@ class LocalGroups:
         columns = [pa.nulls(len(messages), field.type) for field in self.output][:-1]
         return pa.RecordBatch.from_arrays([*columns, messages], schema=self.output)
 
-    def _groups(self, rows: list[pa.Table]) -> Iterator[pa.RecordBatch]:
-        reduced = self.groups.reduced(pa.concat_tables(rows).combine_chunks())
+    def _batches(self, reduced: pa.Table) -> Iterator[pa.RecordBatch]:
         message = self.output.field(self.output.names[-1])
         whole = reduced.append_column(message, pa.nulls(reduced.num_rows, message.type))
         yield from whole.rename_columns(self.output.names).cast(self.output).to_batches(max_chunksize=GROUPS_AT_ONCE)

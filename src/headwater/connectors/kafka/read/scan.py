@@ -15,8 +15,6 @@ from pyspark.sql.types import (
     BooleanType,
     ByteType,
     DataType,
-    DoubleType,
-    LongType,
     StructField,
     StructType,
 )
@@ -24,16 +22,23 @@ from pyspark.sql.types import (
 from headwater.catalog.tables import Table
 from headwater.changelog.conditions import Condition
 from headwater.changelog.kinds import KIND
-from headwater.changelog.preaggregate import PartialAggregate, PreAggregation
+from headwater.changelog.preaggregate import PreAggregation
 from headwater.connectors.kafka.read.columns import PayloadColumns
-from headwater.connectors.kafka.read.expressions import REST, RowExpressions, carried_columns, only_topic
+from headwater.connectors.kafka.read.expressions import (
+    REST,
+    RowExpressions,
+    carried_columns,
+    keeps_late_rows,
+    only_topic,
+)
 from headwater.connectors.kafka.read.local_aggregation import LocalGroups
 from headwater.connectors.kafka.read.payloads import WantedPayload, payload_of, present_payloads, wanted_payloads
 from headwater.connectors.kafka.read.reader import MESSAGE, READ, WHOLE, MessageDecoding, RowFilter
 from headwater.connectors.kafka.table.metadata import MESSAGE_WITH_HEADERS
-from headwater.connectors.runtime import LocalAggregation
-from headwater.connectors.spark_types import type_sql
+from headwater.connectors.runtime import LocalAggregation, ReadColumns
+from headwater.connectors.spark_types import partial_type, type_sql
 from headwater.sql.spark_text import quote_name
+from headwater.sql.statements import MetadataColumn
 
 __all__ = ["TableScan"]
 
@@ -77,6 +82,19 @@ class TableScan:
         if not self.reads_columns or not self.where.columns <= plain.keys():
             return None
         return RowFilter(self.where, {column: plain[column] for column in sorted(self.where.columns)})
+
+    def read_columns(self) -> ReadColumns | None:
+        """None where column readers do not read all that is wanted, where that may still fail, and where late rows are
+        kept, one by one."""
+        if not self.placed or not self.reads_columns or self._fallible or keeps_late_rows(self.table):
+            return None
+        names = {column: name for payload in self.payloads for column, name in _plain_columns(payload).items()}
+        # The time of a message is the most common event time: it is the column of the message as it is.
+        names |= {c.name: "timestamp" for c in self.table.metadata_columns if _is_message_time(c)}
+        place = ("partition",) if only_topic(self.table) is not None else ("topic", "partition")
+        return ReadColumns(
+            names, MESSAGE, place, lambda rows, kept: replace(self.expressions, kept=tuple(kept)).rows(rows)
+        )
 
     @property
     def _carried(self) -> list[str]:
@@ -211,7 +229,11 @@ class _LocalScan:
         types = {column: rows[self._read_name(column)].dataType for column in self.wanted.groups.columns}
         groups: PreAggregation = self.wanted.groups
         fields = [StructField(name, types[column]) for column, name in groups.groups]
-        return [*fields, *(StructField(c.name, _type(c, types)) for c in groups.partials)]
+        return [*fields, *(StructField(c.name, partial_type(c, types)) for c in groups.partials)]
+
+
+def _is_message_time(column: MetadataColumn) -> bool:
+    return column.key == "timestamp" and column.type.name == "TIMESTAMP_LTZ" and (column.type.precision or 0) >= 3
 
 
 def _is_plain(payload: WantedPayload) -> bool:
@@ -226,17 +248,6 @@ def _plain_columns(payload: WantedPayload) -> dict[str, str]:
         return {}
     read = zip(payload.wanted, payload.names, payload.reader.columns(payload.names), strict=True)
     return {column: name for column, name, sql in read if sql == quote_name(name)}
-
-
-def _type(partial: PartialAggregate, types: dict[str, DataType]) -> DataType:
-    match partial.how:
-        case "rows" | "present" | "sum" | "limb" | "beyond_weight":
-            return LongType()
-        case "beyond":
-            return DoubleType()
-        case "values":
-            return ArrayType(types[partial.column])
-    return types[partial.column]
 
 
 @cache
