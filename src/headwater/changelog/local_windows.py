@@ -40,16 +40,10 @@ class PartitionWatermarks:
         it does not depend on where batches are cut."""
         # Event time has milliseconds. A row without a time says nothing.
         values: Ints = np.where(micros.is_valid(), micros.fill_null(0).to_numpy() // 1000, NONE)
-        running = np.maximum.accumulate(np.concatenate([[self.of(place)], values]))
+        before = self._greatest.get(place, self._known.get(place, NONE))
+        running = np.maximum.accumulate(np.concatenate([[before], values]))
         self._greatest[place] = int(running[-1])
         return np.asarray(running[:-1])
-
-    def of(self, place: str) -> int:
-        return self._greatest.get(place, self._known.get(place, NONE))
-
-    def reached(self, place: str, watermark: int) -> None:
-        """Somebody else has read the partition so far."""
-        self._greatest[place] = max(watermark, self.of(place))
 
     def seen(self) -> dict[str, int]:
         """Of the partitions that rows came from. One whose rows had no time is not among them: its watermark stays what

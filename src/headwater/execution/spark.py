@@ -14,7 +14,14 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from headwater.execution.jvm import Jvm, launch, prepare_environment
-from headwater.execution.spark_settings import check_master, java_options, spare_address, spark_settings, with_jars
+from headwater.execution.spark_settings import (
+    ARROW_ROWS,
+    check_master,
+    java_options,
+    spare_address,
+    spark_settings,
+    with_jars,
+)
 from headwater.execution.worker_daemon import start_spare
 from headwater.options.secrets import SECRET_KEYS, is_secret
 from headwater.spark_internals import has_jvm, preload, use_jvm
@@ -26,9 +33,8 @@ _JOB_SETTINGS = {
     **SPARK_SETTINGS,
     # State is found by hash partition: Spark must not merge or split partitions on its own.
     "spark.sql.adaptive.enabled": "false",
-    # Small enough that a batch of large messages fits into memory; Spark's own limit in bytes is checked after every
-    # row, which takes a sixth of the time of a job.
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
+    # Spark's own limit in bytes is checked after every row, which takes a sixth of the time of a job.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(ARROW_ROWS),
     "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
     "spark.sql.execution.pythonUDF.arrow.enabled": "true",

@@ -16,6 +16,7 @@ from headwater.install.jars import spark_jars
 from headwater.options.closest import did_you_mean
 
 __all__ = [
+    "ARROW_ROWS",
     "JAVA_OPTIONS",
     "check_master",
     "is_local",
@@ -35,6 +36,9 @@ _DEFAULTS = {
     "spark.scheduler.mode": "FAIR",
     "spark.sql.session.timeZone": "UTC",
 }
+
+ARROW_ROWS = 4096
+"""So many rows Spark hands to a Python worker at a time: few enough that large ones fit into memory."""
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 """The setting with the options of the JVM."""

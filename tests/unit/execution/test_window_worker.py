@@ -16,8 +16,10 @@ from headwater.changelog.conditions import ColumnRef, Compare, Literal
 from headwater.changelog.local_windows import END, START, LocalWindows
 from headwater.changelog.operator import OWN_WATERMARK
 from headwater.changelog.preaggregate import PartialAggregate, PreAggregation
-from headwater.connectors.runtime import PLACE
-from headwater.execution.window_worker import GROUP, LATE, REACHED, LeftWindows, ReadWindows, local_name
+from headwater.connectors.runtime import PLACE, ReadColumns
+from headwater.execution import packed_rows
+from headwater.execution.packed_rows import PACKED, PackedRead, PackedRows
+from headwater.execution.window_worker import WindowTask
 from headwater.execution.worker import ReadTask, TaskBatch
 
 MILLI = 1000
@@ -25,7 +27,6 @@ DELAY = 2 * MILLI
 TIME = pa.timestamp("us")
 READ = pa.schema([("__who", pa.string()), ("__n", pa.int64()), ("__ts", TIME), ("__refused", pa.bool_())])
 ROWS = pa.schema([("who", pa.string()), ("n", pa.int64()), ("ts", TIME)])
-BESIDE = pa.schema([(GROUP, pa.bool_()), (REACHED, pa.int64()), (LATE, pa.int64())])
 
 
 class Row(NamedTuple):
@@ -115,35 +116,26 @@ def _expected(kind: Kind, rows: list[Row], marks: dict[int, int]) -> tuple[Count
 
 
 def _played(kind: Kind, batch: Batch, random: Random, reports: Reports) -> pa.Table:
-    """Both steps of one task, with what Spark does between them."""
-    windows = kind.windows
+    """What one task does, with what Spark does between its reader and the rest."""
     own = [pa.field(OWN_WATERMARK, TIME)] if kind.paned else []
-    groups = pa.schema([ROWS.field("who"), (START, TIME), *own, ("rows", pa.int64()), ("total", pa.int64())])
+    groups = [ROWS.field("who"), (START, TIME), *own, ("rows", pa.int64()), ("total", pa.int64()), (END, TIME)]
     given = pa.schema([*ROWS, *READ, ("partition", pa.int64())])
-    between = pa.schema([*given, *BESIDE, *(f.with_name(local_name(f.name)) for f in groups)])
+    names = {"who": "__who", "n": "__n", "ts": "__ts"}
+    packed = PackedRows.of(ReadColumns(names, "__refused", ("partition",), lambda frame, _: frame), given)
 
     def reader(splits: Any) -> Iterator[pa.RecordBatch]:
         size = random.choice([1, 4, 100])
         for start in range(0, len(batch.rows), size):
             yield _given(batch.rows[start : start + size], given)
 
-    read = ReadWindows(
-        ReadTask(0, reader),
-        windows,
-        {"who": "__who", "n": "__n", "ts": "__ts"},
-        "__refused",
-        ("partition",),
-        "t:",
-        between,
-    )
-    left = LeftWindows(0, windows, "t:", "op", pa.schema([*groups, (END, TIME)]), reports)  # type: ignore[arg-type]
+    read = PackedRead(ReadTask(0, reader), packed, "__refused", given.append(pa.field(PACKED, pa.binary())))
+    task = WindowTask(0, "t:", packed, kind.windows, "op", pa.schema(groups), reports)  # type: ignore[arg-type]
     with mock.patch.object(TaskBatch, "current", staticmethod(lambda: batch)):
-        first = pa.Table.from_batches(list(read([pa.RecordBatch.from_pydict({"id": [0]})])), between)
-        decoded = first.drop_columns(READ.names).rename_columns(
-            [PLACE if name == "partition" else name for name in first.column_names if name not in READ.names]
-        )
+        rows = pa.Table.from_batches(list(read([pa.RecordBatch.from_pydict({"id": [0]})])), read.output)
+        named = [PLACE if name == "partition" else name for name in rows.column_names]
+        decoded = rows.rename_columns(named).drop_columns(READ.names)
         batches = decoded.to_batches(max_chunksize=random.choice([1, 5, 1000]))
-        return pa.Table.from_batches(list(left(batches)), left.output)
+        return pa.Table.from_batches(list(task(batches)), task.output)
 
 
 def _given(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:
@@ -153,6 +145,14 @@ def _given(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(
         [pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema
     )
+
+
+@pytest.fixture(autouse=True)
+def _few_bytes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits that are far beyond a few rows are near."""
+    monkeypatch.setattr(packed_rows, "_VALUE_BYTES", 200)
+    monkeypatch.setattr(packed_rows, "_BYTES_AT_ONCE", 1500)
+    monkeypatch.setattr(packed_rows, "ARROW_ROWS", 5)
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)

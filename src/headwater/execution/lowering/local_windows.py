@@ -1,6 +1,6 @@
-"""GROUP BY windows that begins where rows are read: see `execution.window_worker`.
+"""GROUP BY windows that begins before the shuffle, in Python: see `execution.window_worker`.
 
-The readers of a table do it if watermark, windows, groups and what is aggregated are made of its columns alone.
+It can if watermark, windows, groups and what is aggregated are made of the columns of one table alone.
 """
 
 from __future__ import annotations
@@ -9,17 +9,16 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import BooleanType, LongType, StructType, TimestampNTZType
+from pyspark.sql.types import DataType, StructType, TimestampNTZType
 
 from headwater.changelog.local_windows import END, START, LocalWindows
 from headwater.changelog.operator import OWN_WATERMARK
-from headwater.connectors.runtime import ScanPlan
 from headwater.connectors.spark_types import partial_type
 from headwater.connectors.workers import map_in_arrow
 from headwater.execution.lowering.aggregate import pre_aggregation, table_below
 from headwater.execution.lowering.base import Lowering
-from headwater.execution.window_worker import GROUP, LATE, REACHED, LeftWindows, ReadWindows, local_name
-from headwater.execution.worker import ReadTask
+from headwater.execution.lowering.packed import packed_scan
+from headwater.execution.window_worker import WindowTask
 from headwater.plan import nodes as n
 from headwater.plan.fingerprint import operator_name
 
@@ -28,38 +27,31 @@ __all__ = ["local_windows"]
 
 def local_windows(lowering: Lowering, node: n.WindowAggregate) -> DataFrame | None:
     """Groups and partial aggregates by window, without late rows: columns of the groups, both bounds of windows, with
-    panes OWN_WATERMARK, and partial aggregates. None if the readers of the table cannot make them."""
+    panes OWN_WATERMARK, and partial aggregates. None if there is more to it than columns of a table."""
     found = _windows_of_table(node)
     plan = lowering.inputs.scan(found[0]) if found is not None else None
-    if found is None or plan is None or plan.reader is None or plan.read is None:
+    packed = packed_scan(lowering, found[0], plan) if found is not None and plan is not None else None
+    if found is None or plan is None or packed is None:
         return None
-    scan, windows = found
-    if not set(windows.columns) <= plan.read.names.keys():
-        return None
+    (scan, windows), (frame, rows) = found, packed
     lowering.pre_aggregated.append(scan.table.name)
-    place, prefix = lowering.noted(scan, plan), plan.place_prefix
-    groups = _groups(windows, plan)
-    beside = StructType().add(GROUP, BooleanType()).add(REACHED, LongType()).add(LATE, LongType())
-    local = [local_name(field.name) for field in groups]
-    rows = StructType([*plan.schema, *beside])
-    for field, name in zip(groups, local, strict=True):
-        rows = rows.add(name, field.dataType)
-    read = ReadWindows.of(ReadTask(place, plan.reader), plan.read, windows, prefix, to_arrow_schema(rows))
-    frame = map_in_arrow(lowering.task_numbers(place), read, rows)
-    frame = plan.read.decode(frame, [*beside.names, *local])
-    output = StructType([*groups]).add(END, TimestampNTZType())
-    name = operator_name(lowering.root, node)
-    left = LeftWindows(place, windows, prefix, name, to_arrow_schema(output), lowering.reports)
-    frame = map_in_arrow(frame, left, output)
+    output = _groups(windows, frame.schema).add(END, TimestampNTZType())
+    task = WindowTask(
+        lowering.inputs.place_of(scan),
+        plan.place_prefix,
+        rows,
+        windows,
+        operator_name(lowering.root, node),
+        to_arrow_schema(output),
+        lowering.reports,
+    )
+    frame = map_in_arrow(frame, task, output)
     return frame.withColumnRenamed(START, node.over.start).withColumnRenamed(END, node.over.end)
 
 
-def _groups(windows: LocalWindows, plan: ScanPlan) -> StructType:
+def _groups(windows: LocalWindows, rows: StructType) -> StructType:
     """The columns of groups."""
-    assert plan.read is not None
-    types = {
-        column: plan.schema[name].dataType for column, name in plan.read.names.items() if name in plan.schema.names
-    }
+    types: dict[str, DataType] = {field.name: field.dataType for field in rows}
     types |= {START: TimestampNTZType(), OWN_WATERMARK: TimestampNTZType()}
     groups = StructType()
     for column, name in windows.groups.groups:
@@ -74,7 +66,7 @@ def _windows_of_table(node: n.WindowAggregate) -> tuple[n.Scan, LocalWindows] | 
     below = table_below(node.input, (n.WindowTable, n.Watermark))
     tables = [table for table in n.walk(node.input) if isinstance(table, n.WindowTable)]
     watermarks = [mark for mark in n.walk(node.input) if isinstance(mark, n.Watermark)]
-    if below is None or len(tables) != 1 or len(watermarks) != 1:
+    if below is None or len(tables) != 1 or len(watermarks) != 1 or below.scan.mode is not n.Mode.APPEND:
         return None
     (table,), (watermark,) = tables, watermarks
     timed, moved = table_below(table.input, (n.Watermark,)), watermark.expression.as_moved

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType, TimestampNTZType
 
 from headwater.changelog.operator import ORIGIN, OWN_WATERMARK
 from headwater.connectors.runtime import PLACE
 from headwater.connectors.workers import map_in_arrow
 from headwater.execution.lowering.base import HIDDEN, Lowering, lowers
-from headwater.execution.watermark_worker import ROW_WATERMARK, ProcessingTimeTask, WatermarkTask
+from headwater.execution.lowering.packed import packed_scan
+from headwater.execution.packed_rows import PACKED, PackedRows
+from headwater.execution.watermark_worker import ROW_WATERMARK, PackedWatermarks, ProcessingTimeTask, WatermarkTask
 from headwater.plan import nodes as n
 from headwater.sql.spark_text import quote_name
 
@@ -21,17 +24,32 @@ _WINDOW = "__window"
 
 @lowers(n.Watermark)
 def _watermark(lowering: Lowering, node: n.Watermark) -> DataFrame:
-    frame = lowering.lower(node.input)
-    # A watermark stands directly above the scan of its table, so that there is exactly one.
+    # A watermark stands directly above the scan of its table, or what it computes, so that there is exactly one.
     (scan,) = (below for below in n.walk(node) if isinstance(below, n.Scan))
-    place = lowering.inputs.place_of(scan)
+    place, moved = lowering.inputs.place_of(scan), node.expression.as_moved
+    packed = _packed(lowering, scan) if node.input is scan and moved is not None else None
+    if packed is not None and moved is not None:
+        frame, rows = packed
+        schema = StructType([frame.schema[c] for c in frame.columns if c not in {PLACE, PACKED}])
+        schema = schema.add(OWN_WATERMARK, TimestampNTZType())
+        unpacking = PackedWatermarks(rows, (moved.column, moved.micros))
+        task = WatermarkTask(
+            place, lowering.place_prefixes[place], lowering.reports, to_arrow_schema(schema), unpacking
+        )
+        return map_in_arrow(frame, task, schema)
+    frame = lowering.lower(node.input)
     kept = [c for c in frame.columns if c != PLACE]
     row = f"{node.expression.sql} AS {ROW_WATERMARK}"
     items = [f"concat('{place}:', {ORIGIN}) AS {ORIGIN}" if c == ORIGIN else quote_name(c) for c in kept]
     frame = frame.selectExpr(*items, row, PLACE)
     schema = StructType([frame.schema[name] for name in kept]).add(OWN_WATERMARK, TimestampNTZType())
-    task = WatermarkTask(place, lowering.place_prefixes[place], lowering.reports)
+    task = WatermarkTask(place, lowering.place_prefixes[place], lowering.reports, to_arrow_schema(schema))
     return map_in_arrow(frame, task, schema)
+
+
+def _packed(lowering: Lowering, scan: n.Scan) -> tuple[DataFrame, PackedRows] | None:
+    plan = lowering.inputs.scan(scan)
+    return packed_scan(lowering, scan, plan) if plan is not None else None
 
 
 @lowers(n.ProcessingTime)

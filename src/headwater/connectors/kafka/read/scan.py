@@ -22,6 +22,7 @@ from pyspark.sql.types import (
 from headwater.catalog.tables import Table
 from headwater.changelog.conditions import Condition
 from headwater.changelog.kinds import KIND
+from headwater.changelog.normalize import OFFSET, ORDER, PARTITION
 from headwater.changelog.preaggregate import PreAggregation
 from headwater.connectors.kafka.read.columns import PayloadColumns
 from headwater.connectors.kafka.read.expressions import (
@@ -88,13 +89,32 @@ class TableScan:
         kept, one by one."""
         if not self.placed or not self.reads_columns or self._fallible or keeps_late_rows(self.table):
             return None
-        names = {column: name for payload in self.payloads for column, name in _plain_columns(payload).items()}
-        # The time of a message is the most common event time: it is the column of the message as it is.
-        names |= {c.name: "timestamp" for c in self.table.metadata_columns if _is_message_time(c)}
         place = ("partition",) if only_topic(self.table) is not None else ("topic", "partition")
+        names = {**self._plain_names, **self._metadata_names}
         return ReadColumns(
             names, MESSAGE, place, lambda rows, kept: replace(self.expressions, kept=tuple(kept)).rows(rows)
         )
+
+    @property
+    def _plain_names(self) -> dict[str, str]:
+        """Columns that are read as they are. One that key and value have is read from one of them: of a tombstone only
+        the key is there."""
+        return {
+            column: name
+            for payload in self.payloads
+            for column, name in _plain_columns(payload).items()
+            if payload_of(column, self.table) == payload.name
+        }
+
+    @property
+    def _metadata_names(self) -> dict[str, str]:
+        """Columns of messages that rows have as they are: the time of a message, which is the most common event time,
+        and of changes what says in which order they came. With several topics, their partition is computed."""
+        times = [c.name for c in self.table.metadata_columns if c.name in self.columns and _is_message_time(c)]
+        names = dict.fromkeys(times, "timestamp")
+        if self.table.connector.reads_upserts and only_topic(self.table) is not None:
+            names |= {KIND: KIND, ORDER: "timestamp", PARTITION: "partition", OFFSET: "offset"}
+        return names
 
     @property
     def _carried(self) -> list[str]:

@@ -127,8 +127,7 @@ class KafkaSource:
         if local is None:
             plan = self._plan(scan.rows, scan.decoding(), scan.expressions.rows, metric)
             topic = only_topic(self._table)
-            read = scan.read_columns() if self._appends else None
-            return replace(plan, place_prefix=f"{topic}:" if topic is not None else "", read=read)
+            return replace(plan, place_prefix=f"{topic}:" if topic is not None else "", read=scan.read_columns())
         # Rows of an upsert table replace each other, so they cannot be added up before their keys have met.
         groups = scan.local(local) if self._appends else None
         if groups is None:
