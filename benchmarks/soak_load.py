@@ -65,6 +65,7 @@ class Load(threading.Thread):
         super().__init__(daemon=True)
         self.sent = {"events": 0, "accounts": 0}
         settings = {"enable.idempotence": True, "linger.ms": 5, "message.timeout.ms": 300_000, "log_level": 0}
+        settings["max.in.flight.requests.per.connection"] = 1  # see `producer_settings`
         self._producer = Producer({"bootstrap.servers": servers, **settings})
         self._failures: list[str] = []
         self._enough = threading.Event()

@@ -40,7 +40,9 @@ class Lab:
         )
 
     def transaction(self, topic: str, rows: Sequence[Any], *, commit: bool) -> None:
-        producer = Producer({"bootstrap.servers": self.kafka.bootstrap_servers, "transactional.id": uuid.uuid4().hex})
+        alone = {"max.in.flight.requests.per.connection": 1}  # see `producer_settings`
+        servers = {"bootstrap.servers": self.kafka.bootstrap_servers}
+        producer = Producer({**servers, **alone, "transactional.id": uuid.uuid4().hex})
         producer.init_transactions(30)
         producer.begin_transaction()
         for row in rows:

@@ -38,8 +38,8 @@ def test_idempotence_is_given_up_where_java_gives_it_up(
 ) -> None:
     settings = writer_settings({**SERVERS, **properties}, guarantee)
     assert str(settings["enable.idempotence"]).lower() == str(idempotent).lower()
-    own = properties.get("max.in.flight.requests.per.connection")
-    assert settings.get("max.in.flight.requests.per.connection") == (own if own or idempotent else 1)
+    own = properties.get("max.in.flight.requests.per.connection", 1)
+    assert settings["max.in.flight.requests.per.connection"] == (1 if idempotent else own)
 
 
 def test_none_does_not_wait_for_replicas() -> None:

@@ -17,6 +17,10 @@ __all__ = ["admin_settings", "consumer_settings", "login", "producer_settings", 
 _DEFAULTS: Mapping[str, Any] = {
     "partitioner": "murmur2_random",  # where Java clients put a key
     "enable.idempotence": True,
+    # Idempotence alone does not keep messages. A broker takes a batch of any sequence number from a producer that it
+    # has no state of, as in a topic that was just created: if the first batch fails there ('not leader') and the second
+    # one, already under way, does not, librdkafka takes the first one for delivered, and it is lost (KAFKA-15591).
+    "max.in.flight.requests.per.connection": 1,
     "linger.ms": 5,
     "batch.num.messages": 100_000,
     "queue.buffering.max.messages": 1_000_000,
@@ -67,7 +71,6 @@ _WRITING = {
     "delivery.timeout.ms": "message.timeout.ms",
     "enable.idempotence": "enable.idempotence",
     "linger.ms": "linger.ms",
-    "max.in.flight.requests.per.connection": "max.in.flight.requests.per.connection",
     "max.request.size": "message.max.bytes",
     "request.timeout.ms": "request.timeout.ms",
     "retries": "retries",
@@ -97,6 +100,7 @@ _ELSEWHERE = frozenset(
         "group.instance.id",
         "heartbeat.interval.ms",
         "max.block.ms",
+        "max.in.flight.requests.per.connection",  # an upper limit: one is within it
         "max.poll.interval.ms",
         "max.poll.records",
         "partition.assignment.strategy",

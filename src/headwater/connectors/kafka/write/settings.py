@@ -50,9 +50,10 @@ def writer_settings(properties: Mapping[str, str], guarantee: str) -> dict[str, 
     settings = {**producer_settings(properties), **defaults, **acknowledgements(guarantee)}
     if "enable.idempotence" not in properties and _excludes_idempotence(properties):
         settings["enable.idempotence"] = False
-    if not _is_true(settings["enable.idempotence"]) and "max.in.flight.requests.per.connection" not in properties:
-        # One request at a time: a retry must not put older messages behind newer ones.
-        settings["max.in.flight.requests.per.connection"] = 1
+    # Without idempotence nothing keeps a retry from putting older messages behind newer ones: whoever allows several
+    # requests at a time accepts that.
+    if not _is_true(settings["enable.idempotence"]) and "max.in.flight.requests.per.connection" in properties:
+        settings["max.in.flight.requests.per.connection"] = properties["max.in.flight.requests.per.connection"]
     return settings
 
 
