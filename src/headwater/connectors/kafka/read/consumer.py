@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, Literal
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import TopicMetadata
 
 from headwater.connectors.kafka.clients.client_errors import LastError, is_refusal, translated
 from headwater.connectors.kafka.read.message_columns import Run
@@ -25,8 +26,13 @@ OnDataLoss = Literal["fail", "continue"]
 # messages.
 POLL_SECONDS = 0.01
 SILENCE_SECONDS = 30.0
-GONE_SECONDS = 1.0
+QUIET_SECONDS = 1.0
+# Brokers learn of a new topic one after the other: one that does not know it yet must not be taken for proof that the
+# topic is gone.
+GONE_SECONDS = 5.0
+GONE_LOOK_SECONDS = 0.25
 LOOK_UP_SECONDS = 1.0
+MOST_RESTARTS = 20
 
 
 class SplitConsumer:
@@ -53,7 +59,8 @@ class SplitConsumer:
 
     def received(self, splits: Sequence[KafkaSplit], on_loss: OnDataLoss) -> Iterator[list[Run]]:
         """1. Ask for no more than there can be. 2. Leave out what lies behind a split. 3. Its end is reached with its
-        last offset, with a message behind it, or when the broker says that nothing is left before it."""
+        last offset, with a message behind it, or when the broker says that nothing is left before it. 4. What claims
+        that offsets are empty where the reading begins is fetched once more before it is believed."""
         self._last_error.last = None
         reading = _Reading(splits, on_loss)
         self._look_up({split.topic for split in splits})
@@ -62,23 +69,34 @@ class SplitConsumer:
         heard = time.monotonic()
         while not reading.is_done:
             received = self._consume(min(AT_ONCE, reading.left), splits[0])  # 1
-            messages = received
-            # Events are rare among messages: this test is several times faster than a loop.
-            if any(map(Message.error, received)):
-                messages = [m for m in received if m.error() is None]
-            # The client reads ahead of what was asked, across the end of a split.
-            runs = reading.taken(messages)  # 2, 3
-            if len(messages) < len(received):
-                for event in received:
-                    self._hear(event, reading)
+            # The client reads ahead of what was asked, across the end of a split. Events are rare among messages: this
+            # test is several times faster than a loop.
+            mixed = any(map(Message.error, received))
+            runs = self._in_order(received, reading) if mixed else reading.taken(received)  # 2, 3
             heard = time.monotonic() if received else heard
             self._endure(time.monotonic() - heard, reading)
+            for split in reading.doubted():  # 4
+                self._restart(split, reading)
             finished = reading.finished()
             if finished and not reading.is_done:  # what lies behind would be fetched in vain
                 self._consumer.incremental_unassign([TopicPartition(s.topic, s.partition) for s in finished])
             if runs:
                 yield runs
+                heard = time.monotonic()  # nobody listened meanwhile
         self._consumer.unassign()
+
+    def _in_order(self, received: list[Message], reading: _Reading) -> list[Run]:
+        """Messages and events as they came: what an event means depends on the messages before it."""
+        runs: list[Run] = []
+        messages: list[Message] = []
+        for one in received:
+            if one.error() is None:
+                messages.append(one)
+            else:
+                runs += reading.taken(messages)
+                messages = []
+                self._hear(one, reading)
+        return runs + reading.taken(messages)
 
     def _look_up(self, topics: set[str]) -> None:
         """Left to itself, the client looks up a topic that is new to it by a timer that ticks once a second: the first
@@ -92,14 +110,23 @@ class SplitConsumer:
         """Nothing was heard for so many seconds. The client waits long for a topic that does not exist (any more)."""
         if silence > SILENCE_SECONDS:
             raise self._failure(KafkaError(KafkaError._TIMED_OUT, "no message arrived"), reading.first_open)
-        if reading.continues and silence > GONE_SECONDS:
-            split = reading.first_open
+        if reading.continues and silence > QUIET_SECONDS:
+            self._look_for_gone(reading)
+
+    def _look_for_gone(self, reading: _Reading) -> None:
+        """Splits whose partitions no broker has known for a while are passed over."""
+        now = time.monotonic()
+        if now - reading.looked_at < GONE_LOOK_SECONDS:
+            return
+        reading.looked_at = now
+        for name in {split.topic for split in reading.open}:
             try:
-                topic = self._consumer.list_topics(split.topic, timeout=SILENCE_SECONDS).topics[split.topic]
+                topic = self._consumer.list_topics(name, timeout=SILENCE_SECONDS).topics.get(name)
             except KafkaException as error:
-                raise self._failure(error.args[0], split) from error
-            if split.partition not in topic.partitions:
-                reading.reached(split, split.end)
+                raise self._failure(error.args[0], reading.first_open) from error
+            for split in [split for split in reading.open if split.topic == name]:
+                if reading.missing_for(split, now, _is_missing(topic, split)) >= GONE_SECONDS:
+                    reading.reached(split, split.end)
 
     def _consume(self, count: int, about: KafkaSplit) -> list[Message]:
         try:
@@ -125,27 +152,41 @@ class SplitConsumer:
                 return
             split = reading.first_open
         if problem.code() == KafkaError._PARTITION_EOF:
-            reading.reached(split, int(event.offset() or 0))
-        elif reading.continues and problem.code() in _LOST:
-            self._pass_over(split, reading)
-        elif reading.continues and problem.code() in _GONE:
-            reading.reached(split, split.end)
-        else:
+            reading.ended(split, int(event.offset() or 0))
+        elif problem.code() in _LOST:
+            self._check_loss(split, reading, problem)
+        # One broker's word, or an old one: `_endure` finds out whether the topic is gone.
+        elif not (reading.continues and problem.code() in _GONE):
             raise self._failure(problem, split)
 
-    def _pass_over(self, split: KafkaSplit, reading: _Reading) -> None:
-        """Go on at the first message that is left; if that, or all of the topic, lies elsewhere, there is none."""
+    def _check_loss(self, split: KafkaSplit, reading: _Reading, problem: KafkaError) -> None:
+        """The error does not say which assignment it is about, so the broker is asked what it still has. Messages that
+        are gone fail the reading, or it goes on behind them; if none is, it goes on where it is."""
+        place = reading.places[split]
+        if place >= split.end:
+            return
         partition = TopicPartition(split.topic, split.partition)
         try:
-            low, _ = self._consumer.get_watermark_offsets(partition, timeout=SILENCE_SECONDS)
+            low, high = self._consumer.get_watermark_offsets(partition, timeout=SILENCE_SECONDS)
         except KafkaException as error:
             raise self._failure(error.args[0], split) from error
-        place = low if reading.places[split] < low < split.end else split.end
-        reading.reached(split, place)
+        if not low <= place <= high:
+            if not reading.continues:
+                raise self._failure(problem, split)
+            # Below the first offset messages were deleted; a topic that ends before the place is another one.
+            reading.reached(split, min(low, split.end) if place < low else split.end)
         # After such an error the client has stopped fetching the partition; only a new assignment starts it again.
-        if place < split.end:
-            self._consumer.incremental_unassign([partition])
-            self._consumer.incremental_assign([TopicPartition(split.topic, split.partition, place)])
+        if reading.places[split] < split.end:
+            self._restart(split, reading)
+
+    def _restart(self, split: KafkaSplit, reading: _Reading) -> None:
+        """A new assignment: the client drops what it has queued of the partition."""
+        reading.restarts += 1
+        if reading.restarts > MOST_RESTARTS * len(reading.places):
+            raise self._failure(KafkaError(KafkaError._INCONSISTENT, "the partition cannot be read in order"), split)
+        partition, place = TopicPartition(split.topic, split.partition), reading.places[split]
+        self._consumer.incremental_unassign([partition])
+        self._consumer.incremental_assign([TopicPartition(split.topic, split.partition, place)])
 
     def _failure(self, error: KafkaError, split: KafkaSplit) -> HeadwaterError:
         where = f"topic '{split.topic}', partition {split.partition}"
@@ -170,7 +211,13 @@ _GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, 
 
 
 class _Reading:
-    """How far some splits of different partitions have been read: the next offset of each."""
+    """How far some splits of different partitions have been read: the next offset of each.
+
+    Compaction and transactions leave offsets without messages, so a first message, or an end of the partition, that
+    lies beyond the place is no error: it claims that nothing is in between. What an earlier assignment has left behind
+    would claim the same, and messages would be lost. So a split is proven by a message at its very place, or by the
+    same claim twice, with a new assignment in between. From then on order is enough: the client delivers the messages
+    of an assignment without omissions."""
 
     def __init__(self, splits: Sequence[KafkaSplit], on_loss: OnDataLoss) -> None:
         self.continues = on_loss == "continue"
@@ -178,6 +225,12 @@ class _Reading:
         self._by_partition = {split.place: split for split in splits}
         self._only = splits[0] if len(splits) == 1 else None
         self._ended: set[KafkaSplit] = set()
+        self._proven: set[KafkaSplit] = set()
+        self._claims: dict[KafkaSplit, int] = {}
+        self._doubted: list[KafkaSplit] = []
+        self._missing: dict[KafkaSplit, float] = {}
+        self.looked_at = 0.0
+        self.restarts = 0
 
     @property
     def left(self) -> int:
@@ -188,8 +241,12 @@ class _Reading:
         return all(place >= split.end for split, place in self.places.items())
 
     @property
+    def open(self) -> list[KafkaSplit]:
+        return [split for split, place in self.places.items() if place < split.end]
+
+    @property
     def first_open(self) -> KafkaSplit:
-        return next(split for split, place in self.places.items() if place < split.end)
+        return self.open[0]
 
     def of(self, message: Message) -> KafkaSplit | None:
         """None if it belongs to none of them: it was fetched for an assignment before this one."""
@@ -197,6 +254,37 @@ class _Reading:
 
     def reached(self, split: KafkaSplit, place: int) -> None:
         self.places[split] = max(self.places[split], place)
+
+    def ended(self, split: KafkaSplit, offset: int) -> None:
+        """The partition ends there, for now."""
+        if offset > self.places[split] and self._proves(split, offset):
+            self.reached(split, offset)
+
+    def doubted(self) -> list[KafkaSplit]:
+        """Those that have to be assigned again since this was asked last."""
+        doubted, self._doubted = self._doubted, []
+        return doubted
+
+    def missing_for(self, split: KafkaSplit, now: float, is_missing: bool) -> float:
+        """For how many seconds all answers of brokers have said that the partition does not exist."""
+        if not is_missing:
+            self._missing.pop(split, None)
+            return 0.0
+        return now - self._missing.setdefault(split, now)
+
+    def _proves(self, split: KafkaSplit, offset: int) -> bool:
+        """Whether there is no message between the place and what comes first, at this offset."""
+        if split in self._proven:
+            return True
+        if split in self._doubted:  # of the assignment that will be replaced
+            return False
+        claim = min(offset, split.end)  # what lies behind the split may have changed meanwhile
+        if offset == self.places[split] or self._claims.get(split) == claim:
+            self._proven.add(split)
+            return True
+        self._claims[split] = claim
+        self._doubted.append(split)
+        return False
 
     def finished(self) -> list[KafkaSplit]:
         """Those that have come to their end since this was asked last."""
@@ -220,11 +308,36 @@ class _Reading:
 
     def _inside(self, split: KafkaSplit, messages: list[Message]) -> list[Message]:
         """What was fetched again is left out too: after an error of the connection the client may go back."""
-        place, behind = self.places[split], int(messages[-1].offset() or 0) + 1
-        if behind > split.end or int(messages[0].offset() or 0) < place:
-            messages = [m for m in messages if place <= int(m.offset() or 0) < split.end]
+        first, last = int(messages[0].offset() or 0), int(messages[-1].offset() or 0)
+        # Without gaps, which is the usual case, the count tells that nothing was repeated: no loop is needed.
+        if first < self.places[split] or last - first != len(messages) - 1:
+            messages = _ascending(messages, self.places[split])
+        if not messages or not self._proves(split, int(messages[0].offset() or 0)):
+            return []
+        behind = int(messages[-1].offset() or 0) + 1
         self.reached(split, behind)
-        return messages
+        return messages if behind <= split.end else [m for m in messages if int(m.offset() or 0) < split.end]
+
+
+def _ascending(messages: list[Message], place: int) -> list[Message]:
+    """From this offset on, each message once."""
+    found = []
+    for message in messages:
+        offset = int(message.offset() or 0)
+        if offset >= place:
+            found.append(message)
+            place = offset + 1
+    return found
+
+
+def _is_missing(topic: TopicMetadata | None, split: KafkaSplit) -> bool:
+    """Whether this answer says that the partition does not exist. One with another error says nothing."""
+    if topic is None:
+        return False
+    if topic.error is not None:
+        return topic.error.code() in _GONE
+    # Partitions are never removed: a topic that has others was deleted and created again.
+    return bool(topic.partitions) and split.partition not in topic.partitions
 
 
 _idle: dict[frozenset[tuple[str, Any]], list[SplitConsumer]] = {}
