@@ -11,8 +11,8 @@ from confluent_kafka.admin import AdminClient
 from kafka_lab import Lab
 
 from headwater.connectors.kafka.read import consumer
-from headwater.connectors.kafka.read.consumer import OnDataLoss
 from headwater.connectors.kafka.read.fetch import Fetch, client_settings
+from headwater.connectors.kafka.read.progress import OnDataLoss
 from headwater.connectors.kafka.read.splits import KafkaSplit
 from headwater.errors import DataLossError, KafkaRefusedError, KafkaUnavailableError
 from headwater.testing.kafka import Record

@@ -9,7 +9,8 @@ import pytest
 from confluent_kafka import KafkaError, Message, TopicPartition
 
 from headwater.connectors.kafka.read import consumer as module
-from headwater.connectors.kafka.read.consumer import OnDataLoss, SplitConsumer, _Reading
+from headwater.connectors.kafka.read.consumer import SplitConsumer
+from headwater.connectors.kafka.read.progress import OnDataLoss, ReadProgress
 from headwater.connectors.kafka.read.splits import KafkaSplit
 from headwater.errors import DataLossError, KafkaUnavailableError
 
@@ -22,7 +23,7 @@ def _message(topic: str, partition: int, offset: int, error: int | None = None) 
 
 
 def test_messages_of_an_assignment_before_are_not_taken() -> None:
-    reading = _Reading([SPLIT], "fail")
+    reading = ReadProgress([SPLIT], "fail")
     stale = [_message("t", 0, 12), _message("other", 1, 11)]
 
     assert reading.taken(stale) == []
@@ -162,7 +163,7 @@ def test_a_gap_is_looked_at_twice_only_where_the_reading_begins() -> None:
 
 
 def test_messages_that_are_fetched_again_come_once() -> None:
-    reading = _Reading([WHOLE], "fail")
+    reading = ReadProgress([WHOLE], "fail")
     repeated = [_message("t", 1, offset) for offset in (100, 101, 103, 101, 103, 104)]
     [(_, found)] = reading.taken(repeated)
     assert [message.offset() for message in found] == [100, 101, 103, 104]

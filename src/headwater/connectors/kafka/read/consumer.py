@@ -6,21 +6,20 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import TopicMetadata
 
 from headwater.connectors.kafka.clients.client_errors import LastError, is_refusal, translated
 from headwater.connectors.kafka.read.message_columns import Run
+from headwater.connectors.kafka.read.progress import OnDataLoss, ReadProgress
 from headwater.connectors.kafka.read.splits import KafkaSplit
 from headwater.errors import DataLossError, HeadwaterError
 
-__all__ = ["OnDataLoss", "SplitConsumer", "borrowed_consumer", "give_back_consumer"]
+__all__ = ["SplitConsumer", "borrowed_consumer", "give_back_consumer"]
 
 AT_ONCE = 16_384
-OnDataLoss = Literal["fail", "continue"]
-"""'scan.on-data-loss': whether messages that are gone fail the batch, or are passed over."""
 
 # `consume` returns only when it has the full number or its time is over: a longer time would hold back the last
 # messages.
@@ -62,7 +61,7 @@ class SplitConsumer:
         last offset, with a message behind it, or when the broker says that nothing is left before it. 4. What claims
         that offsets are empty where the reading begins is fetched once more before it is believed."""
         self._last_error.last = None
-        reading = _Reading(splits, on_loss)
+        reading = ReadProgress(splits, on_loss)
         self._look_up({split.topic for split in splits})
         # Assigned, not subscribed: positions come from the intent, and no group decides about partitions.
         self._consumer.assign([TopicPartition(s.topic, s.partition, s.first) for s in splits])
@@ -85,7 +84,7 @@ class SplitConsumer:
                 heard = time.monotonic()  # nobody listened meanwhile
         self._consumer.unassign()
 
-    def _in_order(self, received: list[Message], reading: _Reading) -> list[Run]:
+    def _in_order(self, received: list[Message], reading: ReadProgress) -> list[Run]:
         """Messages and events as they came: what an event means depends on the messages before it."""
         runs: list[Run] = []
         messages: list[Message] = []
@@ -106,14 +105,14 @@ class SplitConsumer:
                 self._consumer.list_topics(topic, timeout=LOOK_UP_SECONDS)
         self._asked |= topics
 
-    def _endure(self, silence: float, reading: _Reading) -> None:
+    def _endure(self, silence: float, reading: ReadProgress) -> None:
         """Nothing was heard for so many seconds. The client waits long for a topic that does not exist (any more)."""
         if silence > SILENCE_SECONDS:
             raise self._failure(KafkaError(KafkaError._TIMED_OUT, "no message arrived"), reading.first_open)
         if reading.continues and silence > QUIET_SECONDS:
             self._look_for_gone(reading)
 
-    def _look_for_gone(self, reading: _Reading) -> None:
+    def _look_for_gone(self, reading: ReadProgress) -> None:
         """Splits whose partitions no broker has known for a while are passed over."""
         now = time.monotonic()
         if now - reading.looked_at < GONE_LOOK_SECONDS:
@@ -140,7 +139,7 @@ class SplitConsumer:
             raise self._failure(last, about)
         return received
 
-    def _hear(self, event: Message, reading: _Reading) -> None:
+    def _hear(self, event: Message, reading: ReadProgress) -> None:
         """What is no message tells of a partition's end, or of an error."""
         problem = event.error()
         if problem is None or problem.code() in _NOT_OURS:
@@ -159,7 +158,7 @@ class SplitConsumer:
         elif not (reading.continues and problem.code() in _GONE):
             raise self._failure(problem, split)
 
-    def _check_loss(self, split: KafkaSplit, reading: _Reading, problem: KafkaError) -> None:
+    def _check_loss(self, split: KafkaSplit, reading: ReadProgress, problem: KafkaError) -> None:
         """The error does not say which assignment it is about, so the broker is asked what it still has. Messages that
         are gone fail the reading, or it goes on behind them; if none is, it goes on where it is."""
         place = reading.places[split]
@@ -179,7 +178,7 @@ class SplitConsumer:
         if reading.places[split] < split.end:
             self._restart(split, reading)
 
-    def _restart(self, split: KafkaSplit, reading: _Reading) -> None:
+    def _restart(self, split: KafkaSplit, reading: ReadProgress) -> None:
         """A new assignment: the client drops what it has queued of the partition."""
         reading.restarts += 1
         if reading.restarts > MOST_RESTARTS * len(reading.places):
@@ -208,126 +207,6 @@ _NOT_OURS = frozenset({KafkaError.GROUP_AUTHORIZATION_FAILED})
 # With 'auto.offset.reset' = 'error' librdkafka reports a lost position under the second code.
 _LOST = frozenset({KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET})
 _GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
-
-
-class _Reading:
-    """How far some splits of different partitions have been read: the next offset of each.
-
-    Compaction and transactions leave offsets without messages, so a first message, or an end of the partition, that
-    lies beyond the place is no error: it claims that nothing is in between. What an earlier assignment has left behind
-    would claim the same, and messages would be lost. So a split is proven by a message at its very place, or by the
-    same claim twice, with a new assignment in between. From then on order is enough: the client delivers the messages
-    of an assignment without omissions."""
-
-    def __init__(self, splits: Sequence[KafkaSplit], on_loss: OnDataLoss) -> None:
-        self.continues = on_loss == "continue"
-        self.places = {split: split.first for split in splits}
-        self._by_partition = {split.place: split for split in splits}
-        self._only = splits[0] if len(splits) == 1 else None
-        self._ended: set[KafkaSplit] = set()
-        self._proven: set[KafkaSplit] = set()
-        self._claims: dict[KafkaSplit, int] = {}
-        self._doubted: list[KafkaSplit] = []
-        self._missing: dict[KafkaSplit, float] = {}
-        self.looked_at = 0.0
-        self.restarts = 0
-
-    @property
-    def left(self) -> int:
-        return max(1, sum(max(0, split.end - place) for split, place in self.places.items()))
-
-    @property
-    def is_done(self) -> bool:
-        return all(place >= split.end for split, place in self.places.items())
-
-    @property
-    def open(self) -> list[KafkaSplit]:
-        return [split for split, place in self.places.items() if place < split.end]
-
-    @property
-    def first_open(self) -> KafkaSplit:
-        return self.open[0]
-
-    def of(self, message: Message) -> KafkaSplit | None:
-        """None if it belongs to none of them: it was fetched for an assignment before this one."""
-        return self._by_partition.get((str(message.topic()), int(message.partition() or 0)))
-
-    def reached(self, split: KafkaSplit, place: int) -> None:
-        self.places[split] = max(self.places[split], place)
-
-    def ended(self, split: KafkaSplit, offset: int) -> None:
-        """The partition ends there, for now."""
-        if offset > self.places[split] and self._proves(split, offset):
-            self.reached(split, offset)
-
-    def doubted(self) -> list[KafkaSplit]:
-        """Those that have to be assigned again since this was asked last."""
-        doubted, self._doubted = self._doubted, []
-        return doubted
-
-    def missing_for(self, split: KafkaSplit, now: float, is_missing: bool) -> float:
-        """For how many seconds all answers of brokers have said that the partition does not exist."""
-        if not is_missing:
-            self._missing.pop(split, None)
-            return 0.0
-        return now - self._missing.setdefault(split, now)
-
-    def _proves(self, split: KafkaSplit, offset: int) -> bool:
-        """Whether there is no message between the place and what comes first, at this offset."""
-        if split in self._proven:
-            return True
-        if split in self._doubted:  # of the assignment that will be replaced
-            return False
-        claim = min(offset, split.end)  # what lies behind the split may have changed meanwhile
-        if offset == self.places[split] or self._claims.get(split) == claim:
-            self._proven.add(split)
-            return True
-        self._claims[split] = claim
-        self._doubted.append(split)
-        return False
-
-    def finished(self) -> list[KafkaSplit]:
-        """Those that have come to their end since this was asked last."""
-        new = [s for s, place in self.places.items() if place >= s.end and s not in self._ended]
-        self._ended.update(new)
-        return new
-
-    def taken(self, messages: list[Message]) -> list[Run]:
-        """The messages that belong to the splits, each with those of its partition, in order."""
-        if not messages:
-            return []
-        runs: dict[KafkaSplit, list[Message]] = {}
-        # What is left of an assignment before comes before all else: the first message tells whether there is any.
-        if self._only is not None and self.of(messages[0]) is self.of(messages[-1]) is self._only:
-            runs[self._only] = messages
-        else:
-            for message in messages:
-                if (split := self.of(message)) is not None:
-                    runs.setdefault(split, []).append(message)
-        return [run for split, found in runs.items() if (run := (split, self._inside(split, found)))[1]]
-
-    def _inside(self, split: KafkaSplit, messages: list[Message]) -> list[Message]:
-        """What was fetched again is left out too: after an error of the connection the client may go back."""
-        first, last = int(messages[0].offset() or 0), int(messages[-1].offset() or 0)
-        # Without gaps, which is the usual case, the count tells that nothing was repeated: no loop is needed.
-        if first < self.places[split] or last - first != len(messages) - 1:
-            messages = _ascending(messages, self.places[split])
-        if not messages or not self._proves(split, int(messages[0].offset() or 0)):
-            return []
-        behind = int(messages[-1].offset() or 0) + 1
-        self.reached(split, behind)
-        return messages if behind <= split.end else [m for m in messages if int(m.offset() or 0) < split.end]
-
-
-def _ascending(messages: list[Message], place: int) -> list[Message]:
-    """From this offset on, each message once."""
-    found = []
-    for message in messages:
-        offset = int(message.offset() or 0)
-        if offset >= place:
-            found.append(message)
-            place = offset + 1
-    return found
 
 
 def _is_missing(topic: TopicMetadata | None, split: KafkaSplit) -> bool:

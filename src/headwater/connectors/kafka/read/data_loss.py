@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from headwater.catalog.tables import Table
 from headwater.connectors.kafka.clients.admin import Admin, Isolation, Look, Offsets, TopicPartition
-from headwater.connectors.kafka.read.consumer import OnDataLoss
+from headwater.connectors.kafka.read.progress import OnDataLoss
 from headwater.connectors.runtime import RuntimeContext
 from headwater.errors import DataLossError
 

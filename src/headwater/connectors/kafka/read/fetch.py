@@ -20,8 +20,9 @@ import pyarrow.compute as pc
 from confluent_kafka import Consumer, KafkaException
 
 from headwater.connectors.kafka.clients.settings import consumer_settings
-from headwater.connectors.kafka.read.consumer import OnDataLoss, SplitConsumer, borrowed_consumer, give_back_consumer
+from headwater.connectors.kafka.read.consumer import SplitConsumer, borrowed_consumer, give_back_consumer
 from headwater.connectors.kafka.read.message_columns import Run, message_batch
+from headwater.connectors.kafka.read.progress import OnDataLoss
 from headwater.connectors.kafka.read.splits import KafkaSplit
 from headwater.errors import ValidationError
 
