@@ -2,13 +2,20 @@
 
 Only failed deliveries are reported ('delivery.report.only.error'): a message that arrives costs nothing here, and one
 that does not is found by `flush`. The same producer writes with and without transactions.
+
+librdkafka (2.10 to 2.16) gives up for good the brokers that an answer about metadata does not name, and a broker that
+is shutting down names none, not even itself. Such a client has lost its brokers: it never connects again, and some of
+its calls never return (librdkafka issue 5511). `_look_for_brokers` notices, `commit_with_transaction` does not wait
+for such a call, and whoever uses the producer opens a new one.
 """
 
 from __future__ import annotations
 
 import ctypes
+import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
@@ -28,6 +35,11 @@ _ANSWER_MILLIS = 500
 _LOOK_MILLIS = 1_000
 # Not at once: a broker that is just starting may break off a handshake, too.
 _REFUSED_SECONDS = 2.0
+# How long a client goes without an answer before a new one is asked; and then how long it may take to reconnect, which
+# it tries every second.
+_SILENT_SECONDS = 5.0
+_RECONNECT_MILLIS = 5_000
+_LATE_SECONDS = 2.0
 
 
 class Producer:
@@ -35,7 +47,10 @@ class Producer:
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._lib = library()
+        self._settings = settings
         self.last_error = LastError()
+        self._silent_since: float | None = None
+        self._under_way: Future[None] | None = None  # a call that may not have returned
         self._failure: KafkaException | None = None
         self._topics: dict[str, int] = {}
         # Reports of success would be one event per message, which Python would have to take from the queue.
@@ -127,6 +142,7 @@ class Producer:
         """Returns when all messages are with the broker, as 'acks' defines it; raises if one of them is not."""
         # In short calls, because a flush of the library reports nothing until it ends, not even a refused login.
         began = looked = time.monotonic()
+        self._silent_since = None
         while self._lib.rd_kafka_flush(self.handle, _SERVE_MILLIS):
             self.serve(0)
             now = time.monotonic()
@@ -141,17 +157,39 @@ class Producer:
 
     def _look_for_brokers(self) -> None:
         """When all brokers were away, the client may wait for one without looking for it: it connects on demand, and
-        where a partition has no leader nobody demands anything. A question for metadata does."""
-        for topic in list(self._topics.values())[:1]:
-            answer = ctypes.c_void_p()
-            if not self._lib.rd_kafka_metadata(self.handle, 0, topic, ctypes.byref(answer), _ANSWER_MILLIS):
-                self._lib.rd_kafka_metadata_destroy(answer)
+        where a partition has no leader nobody demands anything. A question for metadata does. Raises if the client has
+        lost its brokers."""
+        answered = self._answers(_ANSWER_MILLIS)
         self.serve(0)
+        now = time.monotonic()
+        self._silent_since = None if answered else self._silent_since or now
+        if self._silent_since is None or now - self._silent_since < _SILENT_SECONDS:
+            return
+        # The second question is for a client that would have connected by itself: the broker may have just come back.
+        if self._new_client_answers() and not self._answers(_RECONNECT_MILLIS):
+            raise reported(KafkaError._TRANSPORT, b"the client has lost its brokers, which answer to a new client")
+
+    def _answers(self, millis: int) -> bool:
+        """Whether a broker answers to this client in time."""
+        answer = ctypes.c_void_p()
+        topic = next(iter(self._topics.values()), None)
+        if self._lib.rd_kafka_metadata(self.handle, 0, topic, ctypes.byref(answer), millis):
+            return False
+        self._lib.rd_kafka_metadata_destroy(answer)
+        return True
+
+    def _new_client_answers(self) -> bool:
+        new = Producer({name: value for name, value in self._settings.items() if name != "transactional.id"})
+        try:
+            return new._answers(_LOOK_MILLIS)
+        finally:
+            new.close()
 
     def _resumed(self, call: Callable[[int, int], int | None], seconds: float) -> None:
         """A transactional call. One that runs into its time limit goes on in the background and is resumed by the same
         call, so it gets little time at once."""
         began = time.monotonic()
+        self._silent_since = None
         while True:
             try:
                 checked(call(self.handle, _LOOK_MILLIS))
@@ -188,7 +226,27 @@ class Producer:
         self._resumed(self._lib.rd_kafka_abort_transaction, seconds)
 
     def commit_with_transaction(self, group: str, topic: str, committed: Committed, seconds: float) -> None:
-        """Make an offset of a group part of the current transaction."""
+        """Make an offset of a group part of the current transaction. After a time-out the call may still be under way:
+        the producer can then only be closed."""
+        outcome: Future[None] = Future()
+
+        def call() -> None:
+            try:
+                self._send_offset(group, topic, committed, seconds)
+                outcome.set_result(None)
+            except BaseException as error:  # noqa: BLE001 - raised by whoever waits for the outcome
+                outcome.set_exception(error)
+
+        # In a thread that can be left behind: librdkafka has a time limit for the answer to this request, but none for
+        # finding the broker that it is for. A daemon, so that a worker process ends without it.
+        threading.Thread(target=call, daemon=True).start()
+        self._under_way = outcome
+        wait([outcome], seconds + _LATE_SECONDS)
+        if not outcome.done():
+            raise reported(KafkaError._TIMED_OUT, b"the transaction was not begun in time")
+        outcome.result()
+
+    def _send_offset(self, group: str, topic: str, committed: Committed, seconds: float) -> None:
         offsets = self._lib.rd_kafka_topic_partition_list_new(1)
         members = self._lib.rd_kafka_consumer_group_metadata_new(group.encode())
         entry = Partition.from_address(self._lib.rd_kafka_topic_partition_list_add(offsets, topic.encode(), 0))
@@ -205,7 +263,14 @@ class Producer:
             self._lib.rd_kafka_consumer_group_metadata_destroy(members)
 
     def close(self) -> None:
-        """Give up what waits, and end the client's threads."""
+        """Give up what waits, and end the client's threads: at once, or when the call that is under way returns. If it
+        never does, an idle client is left until the process ends; librdkafka has no way to end it."""
+        if self._under_way is None:
+            self._destroy()
+        else:
+            self._under_way.add_done_callback(lambda _: self._destroy())
+
+    def _destroy(self) -> None:
         if self.handle:
             # In this order: librdkafka wants topics and queues destroyed before the client that they belong to.
             for topic in self._topics.values():
