@@ -139,3 +139,12 @@ def test_messages_without_a_transaction(broker_of_sink: SecondBroker, kafka: Kaf
     send(producer, TOPIC, rows("a"))
     assert seconds_until_given_up(lambda: producer.flush(150)) < NOTICED_SECONDS
     producer.close()
+
+
+@pytest.mark.timeout(180)
+def test_a_question_for_partitions(broker_of_sink: SecondBroker, kafka: Kafka) -> None:
+    producer = Producer(usable_settings({"bootstrap.servers": kafka.bootstrap_servers}, "at-least-once"))
+    producer.connect(TOPIC, 30)
+    lose_brokers(producer, broker_of_sink)
+    assert seconds_until_given_up(lambda: producer.connect(TOPIC, 150)) < NOTICED_SECONDS
+    producer.close()

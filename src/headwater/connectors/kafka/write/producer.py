@@ -5,8 +5,8 @@ that does not is found by `flush`. The same producer writes with and without tra
 
 librdkafka (2.10 to 2.16) gives up for good the brokers that an answer about metadata does not name, and a broker that
 is shutting down names none, not even itself. Such a client has lost its brokers: it never connects again, and some of
-its calls never return (librdkafka issue 5511). `_look_for_brokers` notices, `commit_with_transaction` does not wait
-for such a call, and whoever uses the producer opens a new one.
+its calls never return (librdkafka issue 5511). `_raise_if_lost` notices, `commit_with_transaction` does not wait for
+such a call, and whoever uses the producer opens a new one.
 """
 
 from __future__ import annotations
@@ -82,6 +82,7 @@ class Producer:
 
     def _ask_partitions(self, topic: int, seconds: float) -> None:
         self.last_error.forget()
+        self._silent_since = None
         began = time.monotonic()
         while True:
             answer = ctypes.c_void_p()
@@ -98,6 +99,7 @@ class Producer:
                 raise KafkaException(last)
             if passed > seconds:
                 raise reported(code)
+            self._raise_if_lost()
 
     @property
     def waiting(self) -> int:
@@ -161,9 +163,16 @@ class Producer:
         lost its brokers."""
         answered = self._answers(_ANSWER_MILLIS)
         self.serve(0)
+        if answered:
+            self._silent_since = None
+        else:
+            self._raise_if_lost()
+
+    def _raise_if_lost(self) -> None:
+        """After a question that was not answered."""
         now = time.monotonic()
-        self._silent_since = None if answered else self._silent_since or now
-        if self._silent_since is None or now - self._silent_since < _SILENT_SECONDS:
+        self._silent_since = self._silent_since or now
+        if now - self._silent_since < _SILENT_SECONDS:
             return
         # The second question is for a client that would have connected by itself: the broker may have just come back.
         if self._new_client_answers() and not self._answers(_RECONNECT_MILLIS):
