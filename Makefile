@@ -94,9 +94,10 @@ docs-site: $(DOCS)/.packages ## the documentation as a web site, in build/site; 
 	@echo "Open build/site/index.html, or serve it: $(DOCS)/bin/mkdocs serve"
 
 .PHONY: docs-picture
-docs-picture: setup $(DOCS)/.packages ## record the demo and the shell for the documentation: docs/images/*.svg; do it on a quiet machine
+docs-picture: setup $(DOCS)/.packages ## record the demo, the shell and the page for the documentation: docs/images; do it on a quiet machine
 	$(DOCS)/bin/python docs/images/record_demo.py -- $(BIN)/headwater demo --seconds 20
 	HEADWATER_PICTURES=docs/images $(BIN)/python -m pytest -q tests/cli/test_shell.py -k session
+	HEADWATER_PICTURES=docs/images $(BIN)/python -m pytest -q tests/ui/test_real_page.py
 
 $(DOCS)/.packages: requirements-docs.lock $(VENV)/.python
 	$(BIN)/python -m venv $(DOCS)

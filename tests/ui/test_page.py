@@ -94,6 +94,9 @@ def test_an_idle_job_and_a_failing_one(browser: Browser, server: PageServer, tmp
     browser.open(server.address)
     choose(browser, "visits")
     assert browser.run("document.getElementById('job-error').hidden")
+    assert browser.text().count("no batch in this time") == 2, "an empty chart says why"
+    assert "no batch yet" in browser.run("document.getElementById('numbers').innerText")
+    assert "–" not in browser.run("document.getElementById('plan').innerText"), "no rows are 0, not unknown"
     picture(browser, "page-idle", tmp_path)
     choose(browser, "everything")
     assert "offset 88123" in browser.run("document.getElementById('job-error').textContent")
@@ -103,6 +106,47 @@ def test_an_idle_job_and_a_failing_one(browser: Browser, server: PageServer, tmp
     assert browser.run(FITS)
     picture(browser, "page-failing", tmp_path)
     assert browser.complaints == []
+
+
+def test_a_job_that_has_become_idle_says_since_when(
+    browser: Browser, server: PageServer, jobs: tuple[Monitor, list[Job]]
+) -> None:
+    browser.size(1280, 900)
+    browser.open(server.address)
+    choose(browser, "totals")
+    browser.until("/last 1:\\d\\d ago/.test(document.getElementById('numbers').innerText)")
+    busy = jobs[1][0]
+    busy.report(batches=busy.reported.batches + 1, batch=9999)
+    browser.until("document.getElementById('numbers').innerText.includes('batch 9,999')")
+
+
+def test_a_chain_that_is_too_long_for_a_row_is_folded(browser: Browser, server: PageServer) -> None:
+    browser.size(1280, 900)
+    browser.open(server.address)
+    choose(browser, "totals")
+    corners = "[...document.querySelectorAll('.box')].map((box) => [box.offsetLeft, box.offsetTop])"
+    places = browser.run(corners)
+    assert len({left for left, _ in places}) == 4, "seven boxes in two rows"
+    assert browser.run("document.getElementById('plan').offsetHeight") < 500
+    assert browser.run(FITS)
+
+
+def luminance(colour: str) -> float:
+    """Of '#rrggbb', as WCAG 2 defines it."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("ink", ["text", "muted", "faint"])
+@pytest.mark.parametrize("ground", ["panel", "ground"])
+def test_text_has_enough_contrast(browser: Browser, server: PageServer, dark: bool, ink: str, ground: str) -> None:
+    browser.size(1280, 900, dark=dark)
+    browser.open(server.address)
+    colour = "getComputedStyle(document.documentElement).getPropertyValue('--{}').trim()"
+    low, high = sorted(luminance(browser.run(colour.format(name))) for name in (ink, ground))
+    assert (high + 0.05) / (low + 0.05) >= 4.5, "what WCAG asks for small text"
 
 
 def test_it_is_live_and_stops_a_job(browser: Browser, server: PageServer, jobs: tuple[Monitor, list[Job]]) -> None:

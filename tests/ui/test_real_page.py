@@ -36,8 +36,8 @@ INSERT INTO totals SELECT region, COUNT(*), SUM(price) FROM orders GROUP BY regi
 """
 
 
-# set to a directory to get the picture of docs/images/page.png, after some minutes of traffic
-PICTURES = os.environ.get("HEADWATER_TEST_PICTURES", "")
+# where to put a picture of the page, after some minutes of traffic; `make docs-picture` says so
+PICTURES = os.environ.get("HEADWATER_PICTURES", "")
 
 
 def headwater(directory: Path, *arguments: str) -> str:
@@ -117,7 +117,7 @@ def test_a_real_job_is_seen_and_stopped(
         if PICTURES:
             feed(kafka, topics["orders"])
             browser.until("document.querySelectorAll('.chart .line').length >= 5")
-            browser.screenshot(Path(PICTURES) / "page-real.png")
+            browser.screenshot(Path(PICTURES) / "page.png")
         browser.run("document.getElementById('stop').click(), document.getElementById('stop').click()")
         _, err = run.communicate(timeout=100)
         assert run.returncode == 0, err

@@ -167,6 +167,7 @@ def _status(watched: Watched, reading: JobSample) -> JobStatus:
         begins=p.begins,
         batch=p.batch,
         batches=p.batches,
+        committed=int(watched.history.committed * 1000) or None,
         rows_in=p.rows_in,
         rows_out=p.rows_out,
         rate_in=reading.rate_in,

@@ -14,7 +14,8 @@ ENDED = ("finished", "stopped", "failed")
 @dataclass(frozen=True)
 class JobStatus:
     """Counts are of this run; `batch` is the number of the last commit, over all runs. Times are in milliseconds since
-    1970. `begins` says from where the job began or continues. Rates of a job that has ended are over its whole life."""
+    1970; `committed` is that of the last commit of this run. `begins` says from where the job began or continues. Rates
+    of a job that has ended are over its whole life."""
 
     name: str
     status: str = "starting"
@@ -28,6 +29,7 @@ class JobStatus:
     begins: str = ""
     batch: int = 0
     batches: int = 0
+    committed: int | None = None
     rows_in: int = 0
     rows_out: int | None = None
     rate_in: float = 0.0

@@ -4,22 +4,23 @@ import { clock, el, seconds, short, svg } from "./format.js";
 
 const BUCKET = 5;
 const HEIGHT = 150, LEFT = 52, RIGHT = 6, TOP = 8, BOTTOM = 20;
+const NO_REPORT = "nothing reported yet", NO_BATCH = "no batch in this time";
 
 const CHARTS = [
   {
-    title: "Throughput", unit: "rows/s", write: short,
+    title: "Throughput", unit: "rows/s", write: short, nothing: NO_REPORT,
     series: [
       { name: "in", style: "s-in", of: (s, step) => s.rows_in / step, idle: 0 },
       { name: "out", style: "s-out", of: (s, step) => s.rows_out / step, idle: 0 },
     ],
   },
-  { title: "Lag", unit: "messages", write: short, series: [{ name: "lag", style: "s-lag", of: (s) => s.lag, idle: "keep" }] },
+  { title: "Lag", unit: "messages", write: short, nothing: NO_REPORT, series: [{ name: "lag", style: "s-lag", of: (s) => s.lag, idle: "keep" }] },
   {
-    title: "Batch time", unit: "longest", write: seconds,
+    title: "Batch time", unit: "longest", write: seconds, nothing: NO_BATCH,
     series: [{ name: "batch", style: "s-time", of: (s) => (s.batches ? s.batch_seconds : null), idle: null }],
   },
   {
-    title: "Latency", unit: "oldest row", write: seconds,
+    title: "Latency", unit: "oldest row", write: seconds, nothing: NO_BATCH,
     series: [{ name: "latency", style: "s-latency", of: (s) => (s.batches ? s.latency_seconds : null), idle: null }],
   },
 ];
@@ -53,10 +54,11 @@ function together(samples) {
   };
 }
 
+// Half of it is labelled too, and one digit must be enough for that: half of 2.5 s would be written as 1.3 s.
 function niceTop(value) {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
-  return [1, 2, 2.5, 5, 10].map((step) => step * power).find((top) => top >= value) ?? value;
+  return [1, 2, 4, 6, 8, 10].map((step) => step * power).find((top) => top >= value) ?? value;
 }
 
 export class Charts {
@@ -105,8 +107,15 @@ class Chart {
     const x = (time) => LEFT + ((time - this.from) / (this.to - this.from)) * (width - LEFT - RIGHT);
     const y = (value) => TOP + (1 - value / top) * (HEIGHT - TOP - BOTTOM);
     this.svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
+    if (!values.length) return this.empty(width);
     this.svg.replaceChildren(...this.grid(width, top, x, y), ...this.lines.flatMap((line) => drawn(line, x, y)), ...this.cursor(x, y));
     this.legend.replaceChildren(...this.lines.map((line) => this.label(line)));
+  }
+
+  // An axis without a line would look as if something were broken.
+  empty(width) {
+    this.svg.replaceChildren(svg("text", { class: "nothing", x: width / 2, y: HEIGHT / 2, "text-anchor": "middle" }, this.chart.nothing));
+    this.legend.replaceChildren();
   }
 
   grid(width, top, x, y) {

@@ -106,9 +106,9 @@ function numbers(job) {
     el("div", { class: `number panel ${style}` }, el("div", { class: "label" }, label), el("div", { class: "value" }, value), el("div", { class: "more" }, more));
   const shown = [
     number("Rows in", `${short(job.rate_in)}/s`, `${count(job.rows_in)} in all`),
-    number("Rows out", job.rows_out === null ? "–" : `${short(job.rate_out)}/s`, job.rows_out === null ? "" : `${count(job.rows_out)} in all`),
+    number("Rows out", ...rowsOut(job)),
     number("Lag", short(job.lag), "messages"),
-    number("Batch time", seconds(job.batch_seconds), `batch ${count(job.batch)}`),
+    number("Batch time", seconds(job.batch_seconds), lastBatch(job)),
     number("Latency", seconds(job.latency_seconds), "oldest row"),
     number("State", short(job.state_rows), size(job.state_bytes) || "rows"),
   ];
@@ -116,6 +116,19 @@ function numbers(job) {
   if (job.bad_records) shown.push(number("Bad messages", count(job.bad_records), "left out", "warn"));
   if (job.late_rows) shown.push(number("Late rows", count(job.late_rows), "dropped", "warn"));
   return shown;
+}
+
+// A sink that cannot count its rows says so only with its first batch; until then there were none.
+function rowsOut(job) {
+  if (!job.batches) return ["0/s", "0 in all"];
+  return job.rows_out === null ? ["–", "not counted"] : [`${short(job.rate_out)}/s`, `${count(job.rows_out)} in all`];
+}
+
+// How long ago, once it is worth telling: an idle job makes no batches.
+function lastBatch(job) {
+  if (!job.batches) return job.batch ? `none since batch ${count(job.batch)}` : "no batch yet";
+  const ago = (Date.now() - job.committed) / 1000;
+  return ago >= 60 && !job.ended ? `last ${span(ago)} ago` : `batch ${count(job.batch)}`;
 }
 
 function drawMessages(job) {
@@ -164,7 +177,7 @@ const THEMES = ["auto", "light", "dark"];
 function applyTheme() {
   const chosen = localStorage.getItem("headwater-theme") ?? "auto";
   document.documentElement.dataset.theme = chosen === "auto" ? (dark.matches ? "dark" : "light") : chosen;
-  $("theme").textContent = { auto: "Auto", light: "Light", dark: "Dark" }[chosen] ?? "Auto";
+  $("theme").textContent = `Theme: ${THEMES.includes(chosen) ? chosen : "auto"}`;
 }
 $("theme").addEventListener("click", () => {
   const chosen = localStorage.getItem("headwater-theme") ?? "auto";
