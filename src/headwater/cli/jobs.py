@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headwater.cli.completion import job_names
 from headwater.errors import HeadwaterError
 
 if TYPE_CHECKING:
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["jobs", "status", "stop"]
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The job: 'headwater jobs' lists them.")]
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="The job: 'headwater jobs' lists them.", autocompletion=job_names)
+]
 Process = Annotated[
     int | None, typer.Option(metavar="N", help="The process that runs it, if several run a job of that name.")
 ]

@@ -19,6 +19,7 @@ from headwater.errors import HeadwaterError, KafkaUnavailableError
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
+    from headwater.catalog.catalog import Catalog
     from headwater.catalog.tables import Table
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "consumer_of",
     "partitions_of",
     "producer_of",
+    "tables_of",
     "target_of",
 ]
 
@@ -84,7 +86,8 @@ def target_of(
     return Target(topics[0], connection, table)
 
 
-def _table(name: str, ddl: Sequence[str], var: Sequence[str] | None) -> Table:
+def tables_of(ddl: Sequence[str], var: Sequence[str] | None) -> Catalog:
+    """The tables of scripts."""
     from headwater.cli.launch import Launch
     from headwater.cli.scripts import plan_scripts, read_scripts
 
@@ -92,7 +95,11 @@ def _table(name: str, ddl: Sequence[str], var: Sequence[str] | None) -> Table:
     launch = Launch.of(files, "", None, None, var, "")
     definitions = launch.definitions()
     plan_scripts(definitions, files, launch.variables)
-    table = definitions.catalog.table(name)
+    return definitions.catalog
+
+
+def _table(name: str, ddl: Sequence[str], var: Sequence[str] | None) -> Table:
+    table = tables_of(ddl, var).table(name)
     if not table.connector.identifier.endswith("kafka"):
         raise HeadwaterError(f"Table '{name}' has no topic: its connector is '{table.connector.identifier}'.")
     return table

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headwater.cli.completion import option_owners
 from headwater.errors import HeadwaterError
 
 if TYPE_CHECKING:
@@ -25,7 +26,11 @@ Cells = tuple[str, str, str, str]
 def options(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="A connector, a format, or 'session' for SET. Without: all of them."),
+        typer.Argument(
+            metavar="NAME",
+            help="A connector, a format, or 'session' for SET. Without: all of them.",
+            autocompletion=option_owners,
+        ),
     ] = "",
 ) -> None:
     """List the options of a connector, a format or the session.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headwater.cli.completion import topic_names
 from headwater.cli.kafka import SECONDS, BrokerOption, DdlOption, Variables, admin_of, partitions_of, target_of
 from headwater.cli.topic_messages import read, write
 from headwater.errors import HeadwaterError
@@ -73,7 +74,7 @@ def list_topics(broker: BrokerOption = None) -> None:
 
 @app.command()
 def describe(
-    name: Annotated[str, typer.Argument(metavar="NAME")],
+    name: Annotated[str, typer.Argument(metavar="NAME", autocompletion=topic_names)],
     broker: BrokerOption = None,
     ddl: DdlOption = None,
     var: Variables = None,
@@ -101,7 +102,7 @@ def describe(
 
 @app.command()
 def delete(
-    names: Annotated[list[str], typer.Argument(metavar="NAME")],
+    names: Annotated[list[str], typer.Argument(metavar="NAME", autocompletion=topic_names)],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     broker: BrokerOption = None,
 ) -> None:

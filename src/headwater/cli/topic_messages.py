@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headwater.cli.completion import topic_names
 from headwater.cli.kafka import (
     SECONDS,
     BrokerOption,
@@ -44,8 +45,13 @@ class OffsetRange:
     end: dict[int, int]
 
 
+TopicOrTable = Annotated[
+    str, typer.Argument(metavar="NAME", help="A topic; with --ddl, a table.", autocompletion=topic_names)
+]
+
+
 def read(  # noqa: PLR0913 - every option of the command is one
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A topic; with --ddl, a table.")],
+    name: TopicOrTable,
     from_: Annotated[str, typer.Option("--from", metavar="WHERE", help=f"First message: {_WHERE}.")] = "earliest",
     to: Annotated[str, typer.Option("--to", metavar="WHERE", help="End, exclusive: as --from.")] = "latest",
     tail: Annotated[int, typer.Option("--tail", "-n", metavar="N", min=0, help="Only the last N of these.")] = 0,
@@ -93,7 +99,7 @@ def read(  # noqa: PLR0913 - every option of the command is one
 
 
 def write(  # noqa: PLR0913 - every option of the command is one
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A topic; with --ddl, a table.")],
+    name: TopicOrTable,
     values: Annotated[
         list[str] | None, typer.Argument(metavar="VALUE", help="Messages. [default: lines of standard input]")
     ] = None,
