@@ -7,23 +7,26 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from headwater.cli.signals import in_background
-from headwater.cli.style import count, span
+from headwater.cli.style import span
 from headwater.errors import ValidationError
 
 if TYPE_CHECKING:
     from rich.console import Console, Group
+    from rich.table import Table
 
-    from headwater.results.query import QueryResult
+    from headwater.plan.nodes import Column
+    from headwater.results.query import QueryResult, Row
 
 __all__ = ["FormatOption", "RowFormat", "show_query"]
 
 _REDRAWN_EVERY = 0.25
 _FRAME = 6  # lines of a live table that are not rows
+_EDGES = 2  # columns of it that are left and right of all cells
 
 
 class RowFormat(str, Enum):
@@ -87,15 +90,16 @@ def _lines(query: QueryResult, form: RowFormat, mode: str, most: int | None) -> 
 def _show_live(query: QueryResult, stopped: Callable[[], bool]) -> None:
     """A table that changes in place. Of rows that are only inserted, the newest."""
     from rich.console import Console
-    from rich.live import Live
 
-    console, began = Console(highlight=False), time.monotonic()
+    from headwater.cli.live import ResizableLive
+
+    console, began, footer = Console(highlight=False), time.monotonic(), [""]
     query.newest = 1000
-    with Live(console=console, auto_refresh=False) as live:
+    with ResizableLive(console, lambda: _picture(query, console, footer), auto_refresh=False) as live:
         while True:
             ended = query.wait(_REDRAWN_EVERY)
-            footer = [span(time.monotonic() - began), "ended" if ended else "Ctrl-C ends the query"]
-            live.update(_picture(query, console, footer), refresh=True)
+            footer[:] = [span(time.monotonic() - began), "ended" if ended else "Ctrl-C ends the query"]
+            live.refresh()
             if ended:
                 return
             if stopped():
@@ -103,25 +107,37 @@ def _show_live(query: QueryResult, stopped: Callable[[], bool]) -> None:
 
 
 def _picture(query: QueryResult, console: Console, footer: Sequence[str]) -> Group:
-    from rich import box
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
-    from headwater.results.text import row_count, shown_cell
+    from headwater.results.text import change_count, row_count
 
     room = max(1, console.height - _FRAME)
     rows, number = query.snapshot(room)
     rows = rows[:room] if query.updating else rows[-room:]
-    changes = f"{count(query.changes_read)} changes" if query.updating else row_count(query.changes_read)
+    changes = change_count(query.changes_read) if query.updating else row_count(query.changes_read)
     facts = [*([row_count(number)] if query.updating else []), changes]
     if number > len(rows):
         facts.insert(1, f"{'first' if query.updating else 'last'} {len(rows)} shown")
     facts += footer
+    return Group(
+        _table(query.columns, rows, console.width), Text(" · ".join(facts), "dim", no_wrap=True, overflow="ellipsis")
+    )
+
+
+def _table(columns: Sequence[Column], rows: Sequence[Row], room: int) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from headwater.results.text import column_widths, shown_cell
+
+    cells = [[shown_cell(value, c) for value, c in zip(row, columns, strict=True)] for row in rows]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in query.columns:
+    for column, width in zip(columns, column_widths(columns, cells, room - _EDGES), strict=True):
         title = Text.assemble((column.name, "bold"), ("\n" + str(column.type.as_nullable()), "dim"))
-        table.add_column(title, justify="right" if column.type.is_numeric else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(shown_cell(value, c)) for value, c in zip(row, query.columns, strict=True)))
-    return Group(table, Text(" · ".join(facts), "dim", no_wrap=True, overflow="ellipsis"))
+        justify: Literal["left", "right"] = "right" if column.type.is_numeric else "left"
+        table.add_column(title, justify=justify, no_wrap=True, max_width=width)
+    for line in cells:
+        table.add_row(*map(Text, line))
+    return table

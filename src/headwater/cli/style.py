@@ -125,17 +125,31 @@ def aligned(rows: Sequence[Sequence[str]], indent: str = "") -> list[str]:
     ]
 
 
-def boxed(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+def boxed(header: Sequence[str], rows: Sequence[Sequence[str]], room: int = 0) -> Table:
+    """Numbers are aligned to the right. Where `room` is not enough, columns without any content are left out."""
+    columns = [tuple(row[i] for row in rows) for i in range(len(header))]
+    if rows and room and sum(max(map(len, column)) + 2 for column in zip(header, *rows, strict=True)) > room:
+        kept = [i for i, cells in enumerate(columns) if any(cells)]
+        header, columns = [header[i] for i in kept], [columns[i] for i in kept]
+    return _drawn(header, columns)
+
+
+def _drawn(header: Sequence[str], columns: Sequence[Sequence[str]]) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
-    for name in header:
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1), collapse_padding=True)
+    for name, cells in zip(header, columns, strict=True):
+        numbers = any(map(_is_number, cells)) and all(_is_number(cell) or cell in ("", "–") for cell in cells)
+        table.add_column(name, overflow="fold", justify="right" if numbers else "left")
+    for row in zip(*columns, strict=True):
+        table.add_row(*map(Text, row))
     return table
+
+
+def _is_number(cell: str) -> bool:
+    return cell[:1].isdigit() and cell.replace(",", "").replace(".", "", 1).isdigit()
 
 
 def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -144,7 +158,8 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         for row in rows:
             typer.echo(row[0])
     elif sys.stdout.isatty():
-        console().print(boxed(header, rows))
+        target = console()
+        target.print(boxed(header, rows, target.width))
     else:
         for line in aligned([header, *rows]):
             typer.echo(line)

@@ -31,13 +31,22 @@ def table_lines(
     widest columns are cut until a line fits, as long as they are readable."""
     shown = rows if most is None else rows[:most]
     cells = [[shown_cell(value, c) for value, c in zip(row, columns, strict=True)] for row in shown]
-    heads = [[c.name for c in columns], [str(c.type.as_nullable()) for c in columns]]
-    widths = _fitting([max(map(width, column)) for column in zip(*heads, *cells, strict=True)], room)
+    heads = _heads(columns)
+    widths = column_widths(columns, cells, room)
     right = [c.type.is_numeric for c in columns]
     yield from (_line(line, widths, right) for line in heads)
     yield "-+-".join("-" * w for w in widths)
     yield from (_line(line, widths, right) for line in cells)
     yield row_count(len(rows)) + (f", {len(shown)} of them shown" if len(shown) < len(rows) else "")
+
+
+def column_widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], room: int | None) -> list[int]:
+    """Of a table with three characters between columns; the widest are cut first, so that narrow ones stay whole."""
+    return _fitting([max(map(width, column)) for column in zip(*_heads(columns), *cells, strict=True)], room)
+
+
+def _heads(columns: Sequence[Column]) -> list[list[str]]:
+    return [[c.name for c in columns], [str(c.type.as_nullable()) for c in columns]]
 
 
 def print_table(columns: Sequence[Column], rows: Sequence[Row], most: int) -> None:
@@ -47,6 +56,10 @@ def print_table(columns: Sequence[Column], rows: Sequence[Row], most: int) -> No
 
 def row_count(number: int) -> str:
     return "1 row" if number == 1 else f"{number:,} rows"
+
+
+def change_count(number: int) -> str:
+    return "1 change" if number == 1 else f"{number:,} changes"
 
 
 def shown_cell(value: Any, column: Column) -> str:

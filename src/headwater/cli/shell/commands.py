@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,18 +113,28 @@ def _script(shell: Shell, path: str) -> None:
 
 def _help(shell: Shell, _: str) -> None:
     del shell
-    typer.echo("SELECT shows rows, INSERT starts a job in the background. End both with ';'.\n")
+    typer.echo(_wrapped("SELECT shows rows, INSERT starts a job in the background. End both with ';'."))
+    typer.echo()
     lines = [(f"{name} {command.arguments}".strip(), command.meaning) for name, command in COMMANDS.items()]
+    indent = " " * (4 + max(len(name) for name, _ in lines))
     for line in aligned([*lines, *_KEYS], "  "):
-        typer.echo(line)
-    typer.echo("\nStatements: SELECT, INSERT INTO, CREATE TABLE, CREATE VIEW, DROP, ALTER,")
-    typer.echo("DESCRIBE, SHOW, EXPLAIN, SET, RESET, STOP JOB")
+        typer.echo(_wrapped(line, indent))
+    typer.echo()
+    typer.echo(_wrapped(f"Statements: {_STATEMENTS}"))
+
+
+def _wrapped(line: str, indent: str = "") -> str:
+    room = min(80, shutil.get_terminal_size().columns)
+    return textwrap.fill(line, room, subsequent_indent=indent, break_on_hyphens=False, drop_whitespace=True)
 
 
 def _quit(shell: Shell, _: str) -> None:
     shell.ended = True
 
 
+_STATEMENTS = (
+    "SELECT, INSERT INTO, CREATE TABLE, CREATE VIEW, DROP, ALTER, DESCRIBE, SHOW, EXPLAIN, SET, RESET, STOP JOB"
+)
 _KEYS = (
     ("Tab", "complete: key words, tables, columns, options, topics"),
     ("Ctrl-C", "end the query that runs, or forget what is typed; jobs go on"),

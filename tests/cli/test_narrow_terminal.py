@@ -1,0 +1,59 @@
+"""What tables and help look like where there is little room."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from headwater.cli.select_output import _table
+from headwater.cli.shell.commands import _help
+from headwater.cli.style import boxed
+from headwater.plan.nodes import Column
+from headwater.results.text import change_count
+from headwater.sql.types import BIGINT, STRING
+
+
+def drawn(table: object, width: int) -> list[str]:
+    console = Console(width=width, file=StringIO())
+    console.print(table)
+    assert isinstance(console.file, StringIO)
+    return [line.rstrip() for line in console.file.getvalue().splitlines() if line.strip()]
+
+
+def test_numbers_are_aligned_to_the_right() -> None:
+    jobs = [("totals", "running", "130627", ""), ("orders", "finished", "3", "1,200")]
+    assert drawn(boxed(("job", "status", "rows in", "rows out"), jobs), 60)[2:] == [
+        " totals  running    130627",
+        " orders  finished        3     1,200",
+    ]
+
+
+def test_columns_without_content_make_room_for_the_others() -> None:
+    header, row = ("name", "type", "key", "watermark", "comment"), ("order_id", "DECIMAL(10, 2)", "", "", "")
+    assert drawn(boxed(header, [row], 30), 30)[-1] == " order_id  DECIMAL(10, 2)"
+    assert "watermark" in drawn(boxed(header, [row], 80), 80)[0]
+    assert "watermark" in drawn(boxed(header, [], 20), 60)[0], "of an empty table all columns are empty"
+
+
+def test_the_widest_column_of_a_live_table_is_cut_first() -> None:
+    columns = (Column("n", BIGINT), Column("text", STRING))
+    lines = drawn(_table(columns, [(3, "a long text that does not fit")], 24), 24)
+    assert lines[0].split() == ["n", "text"]
+    assert lines[1].split() == ["BIGINT", "STRING"]
+    assert lines[-1].strip().startswith("3   a long te")
+    assert lines[-1].endswith("…")
+
+
+def test_help_is_wrapped_between_words(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    _help(None, "")  # type: ignore[arg-type]  # it needs no shell
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 50
+    after = lines[next(i for i, line in enumerate(lines) if "\\jobs" in line) + 1]
+    assert after.startswith(" " * 20), "what follows stands below the meaning"
+
+
+def test_one_change_is_not_changes() -> None:
+    assert [change_count(n) for n in (1, 2, 1200)] == ["1 change", "2 changes", "1,200 changes"]
