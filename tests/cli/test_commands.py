@@ -56,6 +56,13 @@ def test_check_says_what_it_found(invoke: Invoke, script: str) -> None:
     ]
 
 
+def test_run_says_when_there_is_nothing_to_run(invoke: Invoke) -> None:
+    said = invoke("run", "-", stdin="CREATE TABLE made (n INT) WITH ('connector' = 'datagen');")
+    assert (said.code, said.out) == (0, "")
+    assert said.err.startswith("Nothing to run: there is no INSERT and no SELECT.")
+    assert invoke("run", "-", stdin="SHOW TABLES;").err == ""
+
+
 def test_explain_shows_a_plan_per_insert(invoke: Invoke, script: str) -> None:
     said = invoke("explain", script, "--var", "topic=clicks")
     assert said.code == 0

@@ -179,3 +179,16 @@ def test_what_is_wrong_is_said(
     given = [topic if word == "t" else word for word in arguments]
     said = invoke("topic", *given, "--broker", broker.bootstrap_servers)
     assert (said.code, words in said.err) == (1, True), said.err
+
+
+@pytest.mark.parametrize(
+    ("servers", "reason"), [("127.0.0.1:1", "Connection refused"), ("nowhere.invalid:9092", "Failed to resolve")]
+)
+def test_a_broker_that_is_away(invoke: Invoke, monkeypatch: pytest.MonkeyPatch, servers: str, reason: str) -> None:
+    monkeypatch.setattr("headwater.cli.kafka.admin_of.__defaults__", (2.0,))
+    said = invoke("topic", "list", "--broker", servers)
+    assert said.code == 1
+    fact, detail, hint = said.err.splitlines()
+    assert fact == f"Error: The broker at {servers} does not answer."
+    assert reason in detail
+    assert hint.startswith("Hint: ")

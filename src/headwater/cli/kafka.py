@@ -6,7 +6,10 @@ says, else the embedded broker. --broker goes before all of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,6 +41,7 @@ __all__ = [
 ]
 
 SECONDS = 15.0
+_SLOW_SECONDS = 2.0
 SERVERS = "properties.bootstrap.servers"
 
 BrokerOption = Annotated[
@@ -122,17 +126,34 @@ def admin_of(target: Target, timeout: float = SECONDS) -> AdminClient:
 
     from headwater.connectors.kafka.clients.settings import admin_settings
 
-    admin = AdminClient(admin_settings(target.properties))
+    reasons: list[str] = []
+    settings = {**admin_settings(target.properties), "error_cb": lambda error: reasons.append(error.str())}
+    admin, servers = AdminClient(settings), target.connection.get(SERVERS, "")
     try:
-        admin.list_topics(timeout=timeout)
+        with _said_if_slow(f"Waiting for the broker at {servers} …"):
+            admin.list_topics(timeout=timeout)
     except KafkaException as error:
-        servers = target.connection.get(SERVERS, "")
+        # That the request failed says less than why there is no connection, which only the callback is told.
+        admin.poll(0)
         raise KafkaUnavailableError(
             f"The broker at {servers} does not answer.",
-            detail=f"{error.args[0].str()}.",
+            detail=f"{(reasons or [error.args[0].str()])[0]}.",
             hint="Check the address, and that it runs; `headwater broker start` starts one on this machine.",
         ) from None
     return admin
+
+
+@contextmanager
+def _said_if_slow(line: str) -> Iterator[None]:
+    """On a terminal, so that nobody takes the wait for a hang."""
+    timer = threading.Timer(_SLOW_SECONDS, lambda: typer.echo(line, err=True))
+    timer.daemon = True
+    if sys.stderr.isatty():
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def partitions_of(target: Target, client: Any) -> list[int]:
@@ -142,7 +163,8 @@ def partitions_of(target: Target, client: Any) -> list[int]:
     found = client.list_topics(timeout=SECONDS).topics
     if target.topic not in found:
         names = [name for name in found if not name.startswith("__")]
-        raise HeadwaterError(f"There is no topic '{target.topic}'.", hint=did_you_mean(target.topic, names))
+        hint = did_you_mean(target.topic, names) or "'headwater topic list' shows all topics."
+        raise HeadwaterError(f"There is no topic '{target.topic}'.", hint=hint)
     return sorted(found[target.topic].partitions)
 
 

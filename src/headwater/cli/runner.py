@@ -60,6 +60,7 @@ class Runner:
         """Execute the statements in order. Spark is started before the first INSERT, and only if there is one."""
         warnings = self.session.check_checkpoints([job for part in planned for job in part.jobs])
         self._prepare(planned)
+        shown = False
         for warning in warnings:
             self._say_once(warning, "warning")
         for part in planned:
@@ -68,6 +69,7 @@ class Runner:
             with located(part.script, part.statement):
                 result = self.session.execute(part.statement)
             self._show(part, result)
+            shown = shown or bool(result.header)
             if result.query is not None:
                 self._show_query(result.query)
             # The next statement may read what this INSERT writes; that is what the setting promises.
@@ -75,6 +77,10 @@ class Runner:
                 self.watch()
                 if any(job.error for job in self.session.jobs):
                     return
+        if not (shown or self.session.jobs or self.session.queries):
+            self._say(
+                "Nothing to run: there is no INSERT and no SELECT. 'headwater sql' opens a shell with the tables."
+            )
         if self.view is not None:
             self.view.phase("")
             if self.session.jobs and not self.session.keeps_state:

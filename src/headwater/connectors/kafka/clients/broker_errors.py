@@ -25,7 +25,7 @@ class UnknownTopicError(KafkaRefusedError):
         name = "UnknownTopicOrPartitionException"
         fact = MEANINGS[name].fact.format(about=topic, servers=servers)
         hint = f"Create it, or correct the table's '{option}' option."
-        return UnknownTopicError(fact, detail=name, hint=f"{did_you_mean(topic, there)} {hint}".strip())
+        return UnknownTopicError(fact, hint=f"{did_you_mean(topic, there)} {hint}".strip())
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,8 @@ def client_error(chain: Sequence[tuple[str, str]], about: str, servers: str) -> 
     if meaning in (_UNREACHABLE, _PROPERTIES) and _none_resolves(servers):
         meaning = _UNRESOLVED
     known = dict(reversed(chain))
-    details = [f"{name}: {known[name]}"] if name else []
+    # Without a message the name of the exception says no more than the fact does.
+    details = [f"{name}: {known[name]}"] if name and known[name] else []
     if chain[-1][0] != name:
         details.append(f"{chain[-1][0]}: {chain[-1][1]}")
     fact = meaning.fact.format(about=about, servers=servers)
