@@ -106,6 +106,18 @@ def test_limit_ends_a_query_without_an_end(session: Session) -> None:
     )
 
 
+def test_changes_of_a_query_that_ends_are_ordered_and_limited(session: Session) -> None:
+    session.sql(BATCH)
+    for query in (
+        "SELECT id, who FROM clicks ORDER BY id DESC LIMIT 3",
+        "SELECT id FROM clicks ORDER BY id LIMIT 2 OFFSET 1",
+        "SELECT who, COUNT(*) FROM clicks GROUP BY who ORDER BY who LIMIT 1",
+    ):
+        rows = session.sql(query).rows()
+        assert [*session.sql(query).changes()] == [("+I", row) for row in rows]
+    assert len([*session.sql("SELECT who, COUNT(*) FROM clicks GROUP BY who LIMIT 1").changes()]) == 1
+
+
 def test_changes_of_a_query_without_an_end(session: Session, kafka: Kafka, topics: dict[str, str]) -> None:
     counting = session.sql(COUNTS)
     assert sorted(counting.rows()) == [("a", 5), ("b", 5)]

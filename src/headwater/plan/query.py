@@ -54,6 +54,11 @@ class PlannedQuery:
         """Whether OFFSET and LIMIT take rows as they come: no order is wanted, and none is ever retracted."""
         return not self.updating and not self.order
 
+    @property
+    def cut_at_end(self) -> bool:
+        """Whether ORDER BY, OFFSET and LIMIT are applied to the table that the changes make up, not to changes."""
+        return not self.any_rows and bool(self.order or self.limit is not None or self.offset)
+
 
 def plan_query(statement: Query, catalog: Catalog, sink: Connector, rules: PlanRules) -> PlannedQuery:
     """`sink` takes every change."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headwater.changelog.kinds import KIND, SHORT_NAMES
+from headwater.changelog.kinds import INSERT, KIND, SHORT_NAMES
 from headwater.errors import JobError
 from headwater.results.materialized import HeldRows, final, kinds_of
 from headwater.results.values import python_values
@@ -92,12 +92,13 @@ class QueryResult:
         display(self, self)
 
     def changes(self) -> Iterator[Change]:
-        """Every change as it comes; those of a query that only inserts are all +I. They can be read once."""
+        """Every change as it comes; those of a query that only inserts are all +I. With ORDER BY or LIMIT, a query that
+        ends has its rows as +I, in order, when it has ended. They can be read once."""
         # There is one channel: changes that somebody has taken are gone, and half of them would be a wrong result.
         if self._iterated or self._filling is not None:
             raise JobError("The changes of this query have been read.", hint="Run the query again.")
         self._iterated = True
-        return self._changes()
+        return self._final_changes() if self.query.bounded and self.query.cut_at_end else self._changes()
 
     def rows(self) -> list[Row]:
         """The rows of the result. Of a query that ends, when it has ended; else those as of now."""
@@ -137,7 +138,7 @@ class QueryResult:
         with self._turn:
             if self._held is None:
                 return [], 0
-            cut = not self.query.any_rows and (self.query.order or self.query.limit is not None or self.query.offset)
+            cut = self.query.cut_at_end
             count, table = self._held.count, self._held.table(None if cut else first)
         rows = rows_of(final(table, self.query), self.columns)
         return rows, len(rows) if cut else count
@@ -214,6 +215,15 @@ class QueryResult:
             values = [python_values(batch.column(c.name).to_pylist(), c.type) for c in self.columns]
             for kind, *row in zip(kinds_of(batch), *values, strict=True):
                 yield Change(SHORT_NAMES[kind], tuple(row))
+
+    def _final_changes(self) -> Iterator[Change]:
+        """Which rows are the first is known only when the last change has been read."""
+        self._take()
+        if self._error is not None:
+            raise self._error
+        if self._held is not None:
+            for row in rows_of(final(self._held.table(), self.query), self.columns):
+                yield Change(SHORT_NAMES[INSERT], row)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         """All batches up to the end of the job, or up to LIMIT where any rows will do."""
