@@ -202,7 +202,7 @@ def _numbers(job: JobStatus) -> list[tuple[str, str]]:
         ("rows out", out),
         ("bad messages", count(job.bad_records) if job.bad_records else ""),
         ("lag", count(job.lag)),
-        ("last batch", f"{count(job.batch)}, {seconds(job.batch_seconds)}"),
+        ("last batch", f"{count(job.batch)}, {seconds(job.batch_seconds)}" if job.batches else "none in this run"),
         ("latency", seconds(job.latency_seconds)),
         ("state", _state(job)),
     ]

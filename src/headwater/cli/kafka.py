@@ -114,7 +114,10 @@ def _embedded() -> str:
 
     broker = Broker.find()
     if broker is None:
-        hint = "Start one with `headwater broker start`, or name one with --broker HOST:PORT or in headwater.toml."
+        hint = (
+            "Start one with `headwater broker start`, or name one with --broker HOST:PORT, or in headwater.toml as "
+            f'"{SERVERS}" of [connection].'
+        )
         raise KafkaUnavailableError("No embedded broker is running.", hint=hint)
     return broker.bootstrap_servers
 
