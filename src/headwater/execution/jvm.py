@@ -112,6 +112,8 @@ class Jvm:
             self.process.kill()
             self.process.communicate()
             shutil.rmtree(self.directory, ignore_errors=True)
+            if self.errors is not None:
+                self.errors.close()
 
 
 def launch(settings: Mapping[str, str], errors: IO[bytes] | None = None, others: Sequence[Path] | None = None) -> Jvm:

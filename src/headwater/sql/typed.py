@@ -17,7 +17,7 @@ __all__ = [
     "Cases",
     "Expr",
     "KeptAs",
-    "Moved",
+    "MovedTime",
     "Predicate",
     "UserAggregate",
 ]
@@ -77,7 +77,7 @@ class Cases:
 
 
 @dataclass(frozen=True)
-class Moved:
+class MovedTime:
     """A timestamp plus a length of time as data: an input column, and so many microseconds. `sql` is the text that it
     stands for."""
 
@@ -122,7 +122,7 @@ class Expr:
     conjuncts: tuple[Expr, ...] = ()
     predicate: Predicate | None = None
     cases: Cases | None = None
-    moved: Moved | None = None
+    moved: MovedTime | None = None
     paths: frozenset[tuple[str, ...]] | None = None
 
     @property
@@ -140,10 +140,10 @@ class Expr:
         return self.predicate if self.predicate is not None and self.predicate.sql == self.sql else None
 
     @property
-    def as_moved(self) -> Moved | None:
+    def as_moved(self) -> MovedTime | None:
         """A column by itself is moved by nothing."""
         if self.column is not None:
-            return Moved(self.sql, self.column, 0)
+            return MovedTime(self.sql, self.column, 0)
         return self.moved if self.moved is not None and self.moved.sql == self.sql else None
 
     @property

@@ -13,7 +13,7 @@ from headwater.sql.functions.casts import convert
 from headwater.sql.functions.spark_sql import Refused, combine, evaluated_once
 from headwater.sql.functions.time_arithmetic import as_utc, at_utc, micros_of
 from headwater.sql.functions.type_rules import arithmetic_type, as_decimal, is_fraction, is_interval, is_temporal
-from headwater.sql.typed import Expr, Moved
+from headwater.sql.typed import Expr, MovedTime
 from headwater.sql.types import DOUBLE, STRING, SqlType
 
 __all__ = ["OPERATORS", "arithmetic"]
@@ -104,13 +104,13 @@ def _with_interval(sign: str, left: Expr, right: Expr) -> Expr:
     raise Refused(f"There is no {left.type.as_nullable()} {sign} {right.type.as_nullable()}")
 
 
-def _moved_by(sign: str, value: Expr, interval: Expr, sql: str) -> Moved | None:
+def _moved_by(sign: str, value: Expr, interval: Expr, sql: str) -> MovedTime | None:
     """None where the length of time is not known, or where months make it depend on the calendar."""
     known = value.type.name in {"TIMESTAMP", "TIMESTAMP_LTZ"} and interval.type.name == "INTERVAL DAY"
     before = value.as_moved
     if not known or before is None or not isinstance(interval.literal, int):
         return None
-    return Moved(sql, before.column, before.micros + (interval.literal if sign == "+" else -interval.literal))
+    return MovedTime(sql, before.column, before.micros + (interval.literal if sign == "+" else -interval.literal))
 
 
 def _moved(sign: str, value: Expr, interval: Expr) -> str:

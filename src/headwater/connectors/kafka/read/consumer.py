@@ -124,7 +124,7 @@ class SplitConsumer:
             except KafkaException as error:
                 raise self._failure(error.args[0], reading.first_open) from error
             for split in [split for split in reading.open if split.topic == name]:
-                if reading.missing_for(split, now, _is_missing(topic, split)) >= GONE_SECONDS:
+                if reading.missing_for(split, now, is_missing=_is_missing(topic, split)) >= GONE_SECONDS:
                     reading.reached(split, split.end)
 
     def _consume(self, count: int, about: KafkaSplit) -> list[Message]:

@@ -71,7 +71,7 @@ class ReadProgress:
         doubted, self._doubted = self._doubted, []
         return doubted
 
-    def missing_for(self, split: KafkaSplit, now: float, is_missing: bool) -> float:
+    def missing_for(self, split: KafkaSplit, now: float, *, is_missing: bool) -> float:
         """For how many seconds all answers of brokers have said that the partition does not exist."""
         if not is_missing:
             self._missing.pop(split, None)
