@@ -170,7 +170,7 @@ WRONG = [
     ("CREATE TABLE t (a INT) WITH ('a' = 'b',)", 1, 40, 1, "Expected an option's key in quotes, found ')'"),
     ("CREATE TABLE t (a INT) WITH (a = 'b')", 1, 30, 1, "Expected an option's key in quotes, found 'a'"),
     ("CREATE TABLE t (a INT) WITH ('a' = 1)", 1, 36, 1, "Expected an option's value in quotes, found '1'"),
-    ("CREATE TABLE t (a INT) WITH ('a' = 'b' 'c' = 'd')", 1, 40, 3, "Expected ')', found the string 'c'"),
+    ("CREATE TABLE t (a INT) WITH ('a' = 'b' 'c' = 'd')", 1, 40, 3, "Expected ',' or ')', found the string 'c'"),
     ("CREATE TABLE t (a INT) WITH ('a' = 'b', 'a' = 'c')", 1, 41, 3, "The option 'a' appears twice"),
     ("CREATE TABLE t (a INT) WITH ('a' = 'b') PARTITIONED BY (a)", 1, 41, 11, "Unexpected 'PARTITIONED'"),
     ("CREATE TABLE t (a INT)\nCREATE TABLE u (b INT)", 2, 1, 6, "Unexpected 'CREATE'"),

@@ -49,5 +49,5 @@ def test_tokens_cover_the_text_in_order(text: str) -> None:
     for token in tokenize(text):
         assert end <= token.start < token.end
         assert token.kind is not TokenKind.END
-        assert not text[end : token.start].strip() or text[end : token.start].lstrip()[:2] in ("--", "/*")
+        assert not text[end : token.start].strip() or text[end : token.start].lstrip()[:2] in ("--", "//", "/*")
         end = token.end
