@@ -25,7 +25,7 @@ CREATE TABLE ins (id BIGINT, k STRING, v BIGINT, w BIGINT, arr ARRAY<BIGINT>)
 WITH ('connector' = 'kafka', 'topic' = 'ins', {KAFKA}, 'format' = 'json');
 CREATE TABLE cdc (id BIGINT, k STRING, v BIGINT, d DECIMAL(10, 2), PRIMARY KEY (id) NOT ENFORCED)
 WITH ('connector' = 'kafka', 'topic' = 'cdc', {KAFKA}, 'format' = 'debezium-json');
-CREATE TABLE evt (k STRING, v BIGINT, w BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '20' MINUTE)
+CREATE TABLE evt (k STRING, v BIGINT, w BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '21' MINUTE)
 WITH ('connector' = 'kafka', 'topic' = 'evt', {KAFKA}, 'format' = 'json');
 """
 
@@ -98,7 +98,8 @@ class Tables:
         return [self._placed(old, UPDATE_BEFORE, 0), self._placed(row, UPDATE_AFTER, 1)]
 
     def _evt(self) -> list[Row]:
-        """Time goes on from batch to batch; no row is more than twenty minutes behind one that came before."""
+        """Time goes on from batch to batch; no row is more than twenty minutes behind one that came before, so none has
+        a time that the watermark has reached."""
         minutes = self._batches * 10 + self._random.randint(0, 20)
         row = {"k": self._random.choice("ab"), "v": self._number(), "w": self._number()}
         row["ts"] = datetime(2024, 1, 1) + timedelta(minutes=minutes)  # noqa: DTZ001 - TIMESTAMP has no time zone

@@ -78,6 +78,7 @@ class Job:
 
     def _batch(self, changes: Rows, watermark: int | None) -> pa.Table:
         self._rows = dict(changes)
+        self._known = dict(self.watermarks[0])  # tasks that run later must not see what others report
         self.time = Time(self.time.watermark, watermark, self.time.processing + 1_000_000)
         with _without_spark(self):
             return self._engine.batch(self._frame)
@@ -89,7 +90,7 @@ class Job:
         self.watermarks[0] |= {place: watermark for (*_, place), watermark in report.items()}
 
     def watermarks_of(self, source: int, prefix: str) -> dict[str, int]:
-        return self.watermarks[source]
+        return self._known
 
     def files(self, operator: str, partition: int) -> Any:
         """Whether a state partition has anything."""

@@ -101,6 +101,7 @@ def test_no_two_batches_have_the_same_processing_time(monkeypatch: pytest.Monkey
 
 def test_rows_have_the_watermark_of_their_partition_however_batches_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference is the running maximum over each partition."""
+    output = pa.schema([("n", pa.int64()), (OWN_WATERMARK, pa.timestamp("us"))])
     for seed in range(50):
         rng = random.Random(seed)
         history = [(rng.randrange(3), rng.choice([None, *range(20)])) for _ in range(rng.randrange(1, 30))]
@@ -119,7 +120,7 @@ def test_rows_have_the_watermark_of_their_partition_however_batches_are_cut(monk
             current = TaskBatch(number, f"a{number}", "", [], watermarks=watermarks)
             monkeypatch.setattr(watermark_worker.TaskBatch, "current", lambda current=current: current)
             reports = Reported()
-            found += run(WatermarkTask(0, "t:", reports), batch, rng)  # type: ignore[arg-type]
+            found += run(WatermarkTask(0, "t:", reports, output), batch, rng)  # type: ignore[arg-type]
             watermarks = reported_watermarks(watermarks, 1, reports, f"a{number}")
         assert found == expected
         assert (watermarks[0] if watermarks else {}) == {f"t:{k}": v for k, v in greatest.items()}

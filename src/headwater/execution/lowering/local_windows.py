@@ -69,10 +69,14 @@ def _windows_of_table(node: n.WindowAggregate) -> tuple[n.Scan, LocalWindows] | 
     if below is None or len(tables) != 1 or len(watermarks) != 1 or below.scan.mode is not n.Mode.APPEND:
         return None
     (table,), (watermark,) = tables, watermarks
-    timed, moved = table_below(table.input, (n.Watermark,)), watermark.expression.as_moved
+    timed, marked = table_below(table.input, (n.Watermark,)), table_below(watermark.input)
+    moved = watermark.expression.as_moved
     groups = pre_aggregation(node, below, node.by)
     paned, spec = node.over.panes is not None, table.spec
-    if groups is None or timed is None or table.time not in timed.names or moved is None:
+    if groups is None or timed is None or table.time not in timed.names:
+        return None
+    # A row that is filtered out below the watermark would not move it.
+    if marked is None or marked.filters or moved is None or moved.column not in marked.names:
         return None
     # Between windows of HOP that do not overlap may be rows that are in none.
     if not paned and spec.function != "TUMBLE":
@@ -80,7 +84,7 @@ def _windows_of_table(node: n.WindowAggregate) -> tuple[n.Scan, LocalWindows] | 
     own = ((OWN_WATERMARK, OWN_WATERMARK),) if paned else ()
     return below.scan, LocalWindows(
         timed.names[table.time],
-        (moved.column, moved.micros),
+        (marked.names[moved.column], moved.micros),
         slide=(spec.slide if paned else spec.size) * 1000,
         span=(spec.slide if paned and spec.function == "HOP" else spec.size) * 1000,
         size=spec.size * 1000,
