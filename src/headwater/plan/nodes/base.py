@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
+from headwater.plan.cached import cached_property
 from headwater.plan.display_names import is_internal, shown_text
 from headwater.sql.typed import Expr
 from headwater.sql.types import SqlType

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
+from headwater.plan.cached import cached_property
 from headwater.plan.nodes.base import Key, Mode, Node, StateSchema, Takes, distinct_keys, typed
 from headwater.plan.nodes.rows import PassThrough
 from headwater.sql.typed import Expr

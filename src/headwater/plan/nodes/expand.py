@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
+from headwater.plan.cached import cached_property
 from headwater.plan.display_names import shown_text
 from headwater.plan.nodes.base import Column, Key, Mode, Node, Takes, Window
 from headwater.plan.nodes.rows import Unary

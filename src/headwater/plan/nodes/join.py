@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import product
 from typing import Literal
 
+from headwater.plan.cached import cached_property
 from headwater.plan.nodes.base import Key, Mode, Node, StateSchema, Takes, TimeKind, Window, distinct_keys, typed
 from headwater.plan.nodes.rows import Binary, narrow
 from headwater.sql.typed import Expr

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal
 
+from headwater.plan.cached import cached_property
 from headwater.plan.nodes.base import Column, Key, Mode, Node, StateSchema, Takes, TimeKind, distinct_keys, typed
 from headwater.plan.nodes.rank import SortColumn
 from headwater.plan.nodes.rows import Unary

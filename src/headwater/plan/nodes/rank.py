@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Literal
 
 from headwater.errors import Position
+from headwater.plan.cached import cached_property
 from headwater.plan.display_names import is_internal
 from headwater.plan.nodes.base import (
     Column,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import islice, product
 
+from headwater.plan.cached import cached_property
 from headwater.plan.display_names import is_internal, shown_text
 from headwater.plan.nodes.base import (
     MOST_KEYS,

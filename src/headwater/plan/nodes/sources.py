@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from headwater.catalog.connector import Emits
 from headwater.catalog.tables import Table
+from headwater.plan.cached import cached_property
 from headwater.plan.nodes.base import Key, Mode, Node, Takes
 from headwater.sql.typed import Expr
 

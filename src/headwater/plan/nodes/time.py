@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
+from headwater.plan.cached import cached_property
 from headwater.plan.display_names import is_internal, shown_text
 from headwater.plan.nodes.base import Column, Key, Mode, Node, SessionGap, Takes, TimeKind, Window, distinct_keys
 from headwater.plan.nodes.rows import PassThrough, Unary

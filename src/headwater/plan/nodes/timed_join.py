@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 
+from headwater.plan.cached import cached_property
 from headwater.plan.nodes.base import Key, Mode, Node, StateSchema, Takes, TimeKind, distinct_keys, typed
 from headwater.plan.nodes.join import KeyedJoin
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from headwater.catalog.connector import Accepts
 from headwater.catalog.tables import Table
+from headwater.plan.cached import cached_property
 from headwater.plan.nodes.base import Key, Mode, Node, Takes
 from headwater.plan.nodes.rows import Unary
 
