@@ -136,7 +136,7 @@ def admin_of(target: Target, timeout: float = SECONDS) -> AdminClient:
         with _said_if_slow(f"Waiting for the broker at {servers} …"):
             admin.list_topics(timeout=timeout)
     except KafkaException as error:
-        # That the request failed says less than why there is no connection, which only the callback is told.
+        # That the request failed says less than why there is no connection, which only the callback receives.
         admin.poll(0)
         raise KafkaUnavailableError(
             f"The broker at {servers} does not answer.",
