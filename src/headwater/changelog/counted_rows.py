@@ -138,7 +138,7 @@ class CountedRows:
 def remove_rows(table: StateTable, rows: pa.Table) -> None:
     """Remove rows as a scan of the table gave them."""
     keys = [flat(rows, name) for name in table.spec.keys.names]
-    values = [flat(rows, name) for name in table.spec.values.names]
+    values = [pa.nulls(rows.num_rows, field.type) for field in widen(table.spec.values)]
     table.write(flat(rows, HASH).to_numpy(), keys, values, np.ones(rows.num_rows, dtype=np.bool_))
 
 

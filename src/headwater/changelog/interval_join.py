@@ -193,11 +193,10 @@ class IntervalJoinOperator(JoinSides):
         state[side.name].write(flat(rows, HASH).to_numpy(), keys, [flat(rows, COUNT), true], none)
 
     def _expired(self, state: State, side: _Side, other: _Side, time: Time) -> Weighted:
-        entries = side.expiry.due(state[side.expiry.name], time.watermark)
+        entries = side.expiry.take(state[side.expiry.name], time.watermark)
         nothing = Weighted(widen(self._emission.columns).empty_table(), np.zeros(0, dtype=np.int64))
         if not entries.num_rows or time.watermark is None:
             return nothing
-        side.expiry.remove(state[side.expiry.name], entries)
         rows = side.rows.scan_keys(state[side.name], flat(entries, KEY).to_numpy())
         # Other rows of the same key may not be due yet; and keys that share a hash prefix are read with it.
         rows = take_table(rows, np.flatnonzero(side.times(rows) + side.reach <= time.watermark))

@@ -35,11 +35,13 @@ offset, separated by colons. Operators take no notice of it; it stands beside th
 @dataclass(frozen=True)
 class Time:
     """The time of a batch, in microseconds since 1970 (UTC). A watermark says that no row up to it is to come any more;
-    None if there is none yet. With several inputs it is the least of theirs. It never goes back."""
+    None if there is none yet. With several inputs it is the least of theirs. It never goes back. Processing time goes
+    back if the clock is set back between two starts of a job; the number of the batch does not."""
 
     watermark_before: int | None = None
     watermark: int | None = None
     processing: int = 0
+    batch: int = 0
 
     @property
     def moved(self) -> bool:

@@ -23,6 +23,7 @@ from headwater.changelog.ordering import SortKey, order_rows
 from headwater.changelog.over import ROWS, FrameCall, OverOperator, argument_values
 from headwater.changelog.pairing import key_ids, owners
 from headwater.changelog.timers import TimeIndex
+from headwater.changelog.waiting_rows import WaitingRows
 from headwater.changelog.window_assigners import watermarks_of
 from headwater.state.table import StateTable, TableSpec
 
@@ -49,7 +50,7 @@ class OverTimeOperator(OverOperator):
 
     @property
     def tables(self) -> tuple[TableSpec, ...]:
-        waiting = (self._waiting.spec, self._due.spec) if self.waits else ()
+        waiting = (self._waiting.spec,) if self.waits else ()
         history = (self._history.spec, self._expiry.spec) if self._looks_back else ()
         return (*waiting, *history, self._carry)
 
@@ -64,12 +65,8 @@ class OverTimeOperator(OverOperator):
     # state
 
     @property
-    def _waiting(self) -> CountedRows:
-        return CountedRows("waiting", self.columns)
-
-    @property
-    def _due(self) -> TimeIndex:
-        return TimeIndex("due", pa.schema([(KEY, pa.int64())]))
+    def _waiting(self) -> WaitingRows:
+        return WaitingRows("waiting", self.columns)
 
     @property
     def _history(self) -> CountedRows:
@@ -123,43 +120,23 @@ class OverTimeOperator(OverOperator):
 
     def _taken(self, state: State, batch: pa.Table, time: Time) -> tuple[pa.Table, pa.Table]:
         """HASH, columns and SEQUENCE of the rows that are due; and late rows."""
-        schema = widen(pa.schema([(HASH, pa.int64()), *self.columns]))
-        rows = batch.select(schema.names).cast(schema).combine_chunks()
         if not self.waits:
+            schema = widen(pa.schema([(HASH, pa.int64()), *self.columns]))
             came = flat(batch, ARRIVAL) if ARRIVAL in batch.column_names else pa.array(np.arange(batch.num_rows))
-            return rows.append_column(SEQUENCE, came), rows.slice(0, 0)
-        column = flat(rows, self.time).cast(pa.int64())
+            rows = batch.select(schema.names).cast(schema).append_column(SEQUENCE, came)
+            return rows.combine_chunks(), rows.slice(0, 0)
+        column = flat(batch, self.time).cast(pa.int64())
         times = column.fill_null(0).to_numpy()
         late = column.is_null().to_numpy(zero_copy_only=False)
         # By the watermark before the row: one whose time it had passed came behind results that may be out already, and
         # cannot be put in between.
         late |= times <= watermarks_of(batch, self.own_watermark, time)
-        due = np.zeros(len(times), dtype=np.bool_) if time.watermark is None else times <= time.watermark
-        later = np.flatnonzero(~late & ~due)
-        if len(later):
-            net = net_rows(take_table(rows, later), self.columns)
-            self._waiting.write(state["waiting"], self._waiting.delta(state["waiting"], net))
-            self._due.note(state["due"], flat(rows, HASH).to_numpy()[later] >> 32, times[later])
+        on_time = np.flatnonzero(~late)
         # Rows of this batch and rows that have waited are computed together, in one order: it must not matter which
         # batch a row came with.
-        now = [take_table(rows, np.flatnonzero(due & ~late)), self._waited(state, time).cast(schema)]
-        taken = concat(now)
-        return taken.append_column(SEQUENCE, constant(0, taken.num_rows, pa.int64())), take_table(
-            batch, np.flatnonzero(late)
-        )
-
-    def _waited(self, state: State, time: Time) -> pa.Table:
-        schema = pa.schema([(HASH, pa.int64()), *self.columns])
-        entries = self._due.due(state["due"], time.watermark)
-        if not entries.num_rows or time.watermark is None:
-            return widen(schema).empty_table()
-        self._due.remove(state["due"], entries)
-        rows = self._waiting.scan_keys(state["waiting"], flat(entries, KEY).to_numpy())
-        rows = take_table(rows, np.flatnonzero(self._times(rows) <= time.watermark))
-        remove_rows(state["waiting"], rows)
-        # Equal rows are stored once with their number, and each of them has a result.
-        rows = take_table(rows, np.repeat(np.arange(rows.num_rows), flat(rows, COUNT).to_numpy()))
-        return rows.select(schema.names)
+        taken = self._waiting.due(state["waiting"], take_table(batch, on_time), times[on_time], time)
+        sequence = constant(0, taken.num_rows, pa.int64())
+        return taken.append_column(SEQUENCE, sequence), take_table(batch, np.flatnonzero(late))
 
     def _results(self, state: State, rows: pa.Table, time: Time) -> pa.Table:
         prefixes = flat(rows, HASH).to_numpy() >> 32
@@ -269,10 +246,9 @@ class OverTimeOperator(OverOperator):
 
     def _expire(self, state: State, time: Time) -> None:
         """Remove rows that are too old, but for the last ones of a partition if frames count rows."""
-        entries = self._expiry.due(state["expiry"], time.watermark)
+        entries = self._expiry.take(state["expiry"], time.watermark)
         if not entries.num_rows or time.watermark is None:
             return
-        self._expiry.remove(state["expiry"], entries)
         rows = self._history.scan_keys(state["history"], flat(entries, KEY).to_numpy())
         prefixes = flat(rows, HASH).to_numpy() >> 32
         (ids,), _ = key_ids([prefixes], [[flat(rows, name) for name in self.partition]])

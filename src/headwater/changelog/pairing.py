@@ -86,14 +86,14 @@ def key_pairs(left: Ints, right: Ints, wanted: Bools | None = None) -> Iterator[
 
 def last_not_after(versions: tuple[Ints, Ints], asked: tuple[Ints, Ints]) -> Ints:
     """For each asked (key number, time) the version of that key with the greatest time that is not later; -1 if there
-    is none. Of versions with the same time the last one."""
-    keys, times = (np.concatenate(both) for both in zip(versions, asked, strict=True))
-    count = len(versions[0])
-    is_asked = np.arange(len(keys)) >= count
-    # Versions and questions sorted together: the version in force is the last one before each question.
-    order = np.lexsort([is_asked, times, keys])
-    latest = np.maximum.accumulate(np.where(is_asked[order], -1, np.arange(len(order))))
-    found = np.where(latest >= 0, order[latest], -1)
-    answers: Ints = np.empty(len(keys), dtype=np.int64)
-    answers[order] = np.where((found >= 0) & (keys[found] == keys[order]), found, -1)
-    return answers[count:]
+    is none. Versions are in the order of their times; of those with the same time the last one counts."""
+    keys, times = versions
+    order = np.argsort(keys, kind="stable")
+    # A key and a place among all versions as one number: versions are sorted by it, and found by a search.
+    sorted_ = keys[order] * (len(keys) + 1) + order
+    not_later = np.searchsorted(times, asked[1], "right")
+    before = np.searchsorted(sorted_, asked[0] * (len(keys) + 1) + not_later) - 1
+    found: Ints = order[before] if len(order) else np.zeros(len(before), dtype=np.int64)
+    same = before >= 0
+    same[same] = keys[found[same]] == asked[0][same]
+    return np.where(same, found, -1)

@@ -107,7 +107,7 @@ class SessionAggregate:
             at = np.flatnonzero((kinds == INSERT) | (kinds == DELETE))
             if len(at):
                 self._change_sessions(state, take_table(changes, at), kinds[at] == DELETE)  # 3
-        emitted = self._close(state, self._closing.due(state["closing"], time.watermark))  # 4
+        emitted = self._close(state, self._closing.take(state["closing"], time.watermark))  # 4
         self._expire(state, time)  # 5
         return emitted, (late,)
 
@@ -229,7 +229,6 @@ class SessionAggregate:
         shown = (take_table(groups[0], np.flatnonzero(alive)), groups[1][alive])
         combined = replace(self._by_instant, results=self.aggregate.results)
         results = combined_results(combined, shown, values, count, TIME)
-        self._closing.remove(state["closing"], due)
         self._write_sessions(state, due.append_column(LAST, pa.array(lasts)), gone=True)
         for name, (rows, _) in {"groups": groups, **values}.items():
             remove_rows(state[name], rows)
@@ -248,7 +247,9 @@ class SessionAggregate:
         rows, of_row = self._read(table, take_table(due.select(names), first))
         times = flat(rows, TIME).to_numpy()
         # A key may have several sessions that close together; an instant belongs to the last one that starts before it.
-        session = last_not_after((ids, starts), (of_row, times))
+        order = np.argsort(starts, kind="stable")
+        found = last_not_after((ids[order], starts[order]), (of_row, times))
+        session = np.where(found >= 0, order[found], found)
         inside = np.flatnonzero((session >= 0) & (times <= lasts[session]))
         return take_table(rows, inside), session[inside]
 
@@ -264,10 +265,9 @@ class SessionAggregate:
         self._expiry.write(state["expiry"], due[first], keys[0].to_numpy(), keys)
 
     def _expire(self, state: State, time: Time) -> None:
-        due = self._expiry.due(state["expiry"], time.watermark)
+        due = self._expiry.take(state["expiry"], time.watermark)
         if not due.num_rows or time.watermark is None:
             return
-        self._expiry.remove(state["expiry"], due)
         names = self._keys.names
         _, first = key_ids([flat(due, KEY).to_numpy()], [[flat(due, n) for n in names]])
         keys = take_table(due.select(names), first)

@@ -113,10 +113,9 @@ class Expiring:
         part.expiry.write(state[part.expiry.name], due, prefixes, [pa.array(prefixes)])
 
     def _forget(self, state: State, part: Retention, now: int) -> None:
-        entries = part.expiry.due(state[part.expiry.name], now)
+        entries = part.expiry.take(state[part.expiry.name], now)
         if not entries.num_rows:
             return
-        part.expiry.remove(state[part.expiry.name], entries)
         prefixes = np.sort(flat(entries, _KEY).to_numpy())
         noted = state[part.used.name].lookup(prefixes << 32, [pa.array(prefixes)]).values
         used = flat(noted, _USED).fill_null(0).to_numpy()

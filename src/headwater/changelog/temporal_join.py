@@ -19,17 +19,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.changelog.arrival import in_order_of_arrival
-from headwater.changelog.columns import Bools, Ints, concat, constant, flat, widen
+from headwater.changelog.columns import Bools, Ints, constant, flat, widen
 from headwater.changelog.conditions import Condition, of_pairs
-from headwater.changelog.counted_rows import COUNT, CountedRows, net_rows, remove_rows
 from headwater.changelog.grouping import group_rows
 from headwater.changelog.identity import take_table
 from headwater.changelog.join import JoinSides
 from headwater.changelog.kinds import DELETE, HASH, INSERT, KIND, KIND_TYPE, UPDATE_BEFORE
 from headwater.changelog.operator import LateRows, State, Time
 from headwater.changelog.pairing import key_columns, without_nulls
-from headwater.changelog.timers import TimeIndex
-from headwater.changelog.versions import KEY, NONE, Versions
+from headwater.changelog.versions import NONE, Versions
+from headwater.changelog.waiting_rows import AT_ONCE, WaitingRows
 from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["LookupJoinOperator", "TemporalJoinOperator"]
@@ -76,7 +75,7 @@ class _VersionJoin(JoinSides):
 class TemporalJoinOperator(_VersionJoin):
     """`left_time` and `right_time` are columns with event time. A delete without a time is one of the newest version.
 
-    `HASH` has the hash of the keys in its upper half, and on the left one of all columns in the lower.
+    `HASH` has the hash of the keys in its upper half.
     """
 
     left_time: str = ""
@@ -88,16 +87,11 @@ class TemporalJoinOperator(_VersionJoin):
 
     @property
     def tables(self) -> tuple[TableSpec, ...]:
-        return (self._waiting.spec, self._due.spec, *self._versions.tables)
+        return (self._waiting.spec, *self._versions.tables)
 
     @property
-    def _waiting(self) -> CountedRows:
-        return CountedRows("waiting", self.left.columns)
-
-    @property
-    def _due(self) -> TimeIndex:
-        """When which keys have rows that have waited long enough."""
-        return TimeIndex("due", pa.schema([(KEY, pa.int64())]))
+    def _waiting(self) -> WaitingRows:
+        return WaitingRows("waiting", self.left.columns)
 
     @property
     def _versions(self) -> Versions:
@@ -112,47 +106,21 @@ class TemporalJoinOperator(_VersionJoin):
         left, right = inputs
         if right.num_rows:
             self._versions.add(state, right, time)  # 1
-        arrived, late = self._arrived(state, left, time)
-        rows = concat([arrived, self._due_rows(state, time)])  # 2
+        rows, late = self._due(state, left, time)  # 2
         prefixes, keys = flat(rows, HASH).to_numpy() >> 32, key_columns(rows, self.left.keys)
         times = flat(rows, self.left_time).cast(pa.int64())
         result = self.joined(rows, *self._versions.as_of(state["versions"], prefixes, keys, times))  # 3
         self._versions.clean(state, time)  # 4
         return result, (late, right.slice(0, 0))
 
-    @property
-    def _columns(self) -> pa.Schema:
-        return widen(pa.schema([(HASH, pa.int64()), *self.left.columns]))
-
-    def _arrived(self, state: State, batch: pa.Table, time: Time) -> tuple[pa.Table, pa.Table]:
-        """Of the rows of this batch those that are due already, as HASH and columns, and those that are late. The
-        others wait."""
-        rows = batch.select(self._columns.names).cast(self._columns).combine_chunks()
-        times = flat(rows, self.left_time).cast(pa.int64())
-        known = times.is_valid().to_numpy(zero_copy_only=False)
-        numbers = times.fill_null(0).to_numpy()
-        late: Bools = known & (numbers <= self.left.watermarks(batch, time))
-        due: Bools = ~known if time.watermark is None else ~known | (numbers <= time.watermark)
-        later = np.flatnonzero(~due & ~late)
-        if len(later):
-            net = net_rows(take_table(rows, later), self.left.columns)
-            self._waiting.write(state["waiting"], self._waiting.delta(state["waiting"], net))
-            self._due.note(state["due"], flat(rows, HASH).to_numpy()[later] >> 32, numbers[later])
-        return take_table(rows, np.flatnonzero(due & ~late)), take_table(batch, np.flatnonzero(late))
-
-    def _due_rows(self, state: State, time: Time) -> pa.Table:
-        """Rows that have waited and are due now."""
-        entries = self._due.due(state["due"], time.watermark)
-        if not entries.num_rows:
-            return self._columns.empty_table()
-        self._due.remove(state["due"], entries)
-        rows = self._waiting.scan_keys(state["waiting"], flat(entries, KEY).to_numpy())
-        times = flat(rows, self.left_time).cast(pa.int64()).to_numpy()
-        rows = take_table(rows, np.flatnonzero(times <= (time.watermark or 0)))
-        remove_rows(state["waiting"], rows)
-        counts = flat(rows, COUNT).to_numpy()
-        rows = take_table(rows, np.repeat(np.arange(rows.num_rows), counts))
-        return rows.select(self._columns.names)
+    def _due(self, state: State, batch: pa.Table, time: Time) -> tuple[pa.Table, pa.Table]:
+        """Rows that are due, and those of this batch that are late. The others wait."""
+        times = flat(batch, self.left_time).cast(pa.int64()).fill_null(AT_ONCE).to_numpy()
+        # A row without a time meets no version, and need not wait for any.
+        late: Bools = (times <= self.left.watermarks(batch, time)) & (times != AT_ONCE)
+        on_time = batch if not late.any() else take_table(batch, np.flatnonzero(~late))
+        due = self._waiting.due(state["waiting"], on_time, times[~late], time)
+        return due, take_table(batch, np.flatnonzero(late))
 
 
 @dataclass(frozen=True)

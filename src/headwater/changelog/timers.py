@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from headwater.changelog.columns import Bools, Ints
+from headwater.changelog.columns import Bools, Ints, flat
 from headwater.changelog.counted_rows import remove_rows
 from headwater.changelog.grouping import group_rows
 from headwater.changelog.identity import take_table
@@ -66,17 +66,35 @@ class TimeIndex:
         first = group_rows(due ^ (prefixes << 32), [pa.array(prefixes), pa.array(due)]).first
         self.write(table, due[first], prefixes[first], [pa.array(prefixes[first])])
 
-    def due(self, table: StateTable, time: int | None) -> pa.Table:
-        """All entries that are due at this time or before: HASH, the keys, DUE, the values."""
-        names = [HASH, *self.keys.names, DUE, *self.values.names]
+    def take(self, table: StateTable, time: int | None) -> pa.Table:
+        """All entries that are due at this time or before: HASH, the keys, DUE, the values. They are removed."""
         if time is None or not table.runs:
-            return self.spec.run_schema.empty_table().select(names)
-        low = np.array([_LOWEST], dtype=np.int64) << 32
-        # The whole second is read; what is due later in it is left out below, by its exact time.
-        high = (slots(np.array([time], dtype=np.int64)) << 32) | 0xFFFFFFFF
-        found = pa.Table.from_batches(table.scan_range(low, high), self.spec.run_schema).select(names)
-        return take_table(found, np.flatnonzero(found.column(DUE).to_numpy() <= time))
+            return self.spec.run_schema.empty_table().select(self._names)
+        entries, others = self._until(table, time)
+        if not entries.num_rows:
+            return entries
+        if table.keep_above(_last_hash(time), entries.num_rows):
+            keys, values = ([flat(others, f.name) for f in columns] for columns in (self.spec.keys, self.values))
+            table.write(flat(others, HASH).to_numpy(), keys, values, np.zeros(others.num_rows, dtype=np.bool_))
+        else:
+            remove_rows(table, entries)
+        return entries
 
-    def remove(self, table: StateTable, entries: pa.Table) -> None:
-        """Remove what `due` answered."""
-        remove_rows(table, entries)
+    @property
+    def _names(self) -> list[str]:
+        return [HASH, *self.keys.names, DUE, *self.values.names]
+
+    def _until(self, table: StateTable, time: int) -> tuple[pa.Table, pa.Table]:
+        """What is due, and what else is due in the same second."""
+        low = np.array([_LOWEST], dtype=np.int64) << 32
+        high = np.array([_last_hash(time)], dtype=np.int64)
+        found = pa.Table.from_batches(table.scan_range(low, high), self.spec.run_schema).select(self._names)
+        due = found.column(DUE).to_numpy() <= time
+        if due.all():
+            return found.combine_chunks(), found.slice(0, 0).combine_chunks()
+        return take_table(found, np.flatnonzero(due)), take_table(found, np.flatnonzero(~due))
+
+
+def _last_hash(time: int) -> int:
+    """Of the second of this time."""
+    return int(slots(np.array([time], dtype=np.int64))[0] << 32) | 0xFFFFFFFF

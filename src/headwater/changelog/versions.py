@@ -27,7 +27,7 @@ from headwater.changelog.timers import TimeIndex
 from headwater.changelog.window_assigners import window_hash
 from headwater.state.table import StateTable, TableSpec
 
-__all__ = ["KEY", "NONE", "Versions"]
+__all__ = ["NONE", "Versions"]
 
 KEY, VALID_FROM, SEEN_FROM, GONE, CAME = "__key", "__valid_from", "__seen_from", "__gone", "__came"
 NONE = -1
@@ -79,8 +79,7 @@ class Versions:
         last: Ints = np.zeros(len(grouped), dtype=np.int64)
         # Two versions of one time: Flink too lets the later message take the place of the earlier one.
         last[grouped.of_row] = np.arange(len(at))
-        # No two batches have the same processing time, so numbers grow from batch to batch.
-        came = (time.processing // 1000 << 20) + last
+        came = (time.batch << 32) + last
         at, hashes = at[last], hashes[last]
         values = [flat(rows, name).take(pa.array(at)) for name in self._spec.values.names[:-2]]
         keyed = [*(key.take(pa.array(last)) for key in chosen), pa.array(times[at]), pa.array(seen[at])]
@@ -130,10 +129,9 @@ class Versions:
     def clean(self, state: State, time: Time) -> None:
         """Of each key whose versions the watermark has passed, keep the one that is in force. A delete need not be
         kept: without any version there is none to join with, which is the same."""
-        entries = self._superseded.due(state["superseded"], time.watermark)
+        entries = self._superseded.take(state["superseded"], time.watermark)
         if not entries.num_rows or time.watermark is None:
             return
-        self._superseded.remove(state["superseded"], entries)
         found = self._scan(state["versions"], flat(entries, KEY).to_numpy())
         # Whatever comes now is seen later than the watermark, so it is not ended by a delete that is removed here.
         found = take_table(found, np.flatnonzero(flat(found, SEEN_FROM).to_numpy() <= time.watermark))

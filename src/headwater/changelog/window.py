@@ -113,7 +113,7 @@ class WindowAggregateOperator:
             parts.append(self._shown(state, changes, time))  # 3
         if not self.early:
             parts.append(self._close(state, time))  # 4
-        self._expire(state, self._expiry, self._expiry.due(state["expiry"], time.watermark))  # 5
+        self._expire(state, self._expiry.take(state["expiry"], time.watermark))  # 5
         return concat([part.select(self.output.names) for part in parts]), (late,)
 
     def _windowed(self, batch: pa.Table, time: Time) -> tuple[pa.Table, pa.Table]:
@@ -187,13 +187,12 @@ class WindowAggregateOperator:
 
     def _close(self, state: State, time: Time) -> pa.Table:
         """The results of the windows that the watermark closes. Their state is removed, at once or later."""
-        entries = self._results.due(state["results"], time.watermark)
+        entries = self._results.take(state["results"], time.watermark)
         if self.lateness:
-            self._results.remove(state["results"], entries)
             due = flat(entries, DUE).to_numpy() + self.lateness
             self._write(state, self._expiry, entries, due, np.zeros(len(due), dtype=np.bool_))
         else:
-            self._expire(state, self._results, entries)
+            self._expire(state, entries)
         kind = pa.repeat(pa.scalar(INSERT, KIND_TYPE), entries.num_rows)
         return entries.append_column(pa.field(KIND, KIND_TYPE), kind)
 
@@ -204,11 +203,10 @@ class WindowAggregateOperator:
         keys, values = ([flat(rows, name) for name in names] for names in (index.keys.names, index.values.names))
         index.write(state[index.name], due, flat(rows, KEY).to_numpy(), keys, values, gone)
 
-    def _expire(self, state: State, index: TimeIndex, entries: pa.Table) -> None:
+    def _expire(self, state: State, entries: pa.Table) -> None:
         """Remove all state of these windows."""
         if not entries.num_rows:
             return
-        index.remove(state[index.name], entries)
         starts, ends = (flat(entries, name).cast(pa.int64()).to_numpy() for name in (self.start, self.end))
         hashes = (flat(entries, KEY).to_numpy() << 32) | window_hash(starts, ends)
         inner = self._by_window

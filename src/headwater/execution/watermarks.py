@@ -95,7 +95,7 @@ class Watermarks:
         """Of the batch with these watermarks: now, but not before its watermark, and behind that of the batch before,
         also if the clock was set back."""
         # The time of the batch lies behind every window that its watermark has closed: a row must not fall into a
-        # window that is gone. And no two batches have the same time: rows that wait are distinguished by it.
+        # window that is gone.
         reached = watermarks[-1][1] if self._period is not None else None
         least = 0 if reached is None or reached == END else reached + 1
         self._last_time = max(int(time.time() * 1000), self._last_time + 1, least)
@@ -151,12 +151,14 @@ class Watermarks:
         return seconds > 0 and now - since >= seconds
 
 
-def time_of(watermarks: Sequence[Sequence[Watermark]], sources: Sequence[int], processing: int, delay: int = 0) -> Time:
+def time_of(
+    watermarks: Sequence[Sequence[Watermark]], sources: Sequence[int], processing: int, delay: int = 0, batch: int = 0
+) -> Time:
     """The time of an operator over these sources, from what the intent says of all: that of the slowest, `delay`
     microseconds before it."""
     mine = [watermarks[place] for place in sources] if watermarks else []
     before, now = (_micros([pair[i] for pair in mine], delay) for i in (0, 1))
-    return Time(before, now, processing * 1000)
+    return Time(before, now, processing * 1000, batch)
 
 
 def _micros(watermarks: list[Watermark], delay: int) -> Watermark:

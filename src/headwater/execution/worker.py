@@ -182,7 +182,7 @@ class OperatorTask:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         batch = TaskBatch.current()
-        time = time_of(batch.times, self.sources, batch.time, self.delay)
+        time = time_of(batch.times, self.sources, batch.time, self.delay, batch.number)
         # The whole input of the task: a step needs all changes of a key at once, or results would depend on how Spark
         # cuts Arrow batches.
         received = [rows for rows in batches if rows.num_rows]

@@ -140,6 +140,17 @@ class StateTable:
         self.runs.append(Run.of(rows))
         self._merge()
 
+    def keep_above(self, last: int, most: int) -> bool:
+        """Remove all rows whose hash is at most `last`, if at most so many are above it: these are written again, which
+        tombstones would cost, too. Whether it was done."""
+        starts = [int(run.rank(np.array([last], dtype=np.int64), "right")[0]) for run in self.runs]
+        if sum(run.rows - start for run, start in zip(self.runs, starts, strict=True)) > most:
+            return False
+        ranges = [(start, run.rows) for run, start in zip(self.runs, starts, strict=True)]
+        kept = Run(self.spec.run_schema, list(merged(self.spec, self.runs, drop_tombstones=True, ranges=ranges)))
+        self.runs[:] = [kept] if kept.rows else []
+        return True
+
     def _merge(self) -> None:
         # Tombstones may go only with the oldest run: below them nothing is left that they would have to hide.
         first = first_merged(self.runs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -133,20 +134,26 @@ class Played:
         self.result = Result()
         self.hashers = hashers
         self.columns = columns
+        self.batch = 0
+
+    def timed(self, time: Time) -> Time:
+        """The time of the next batch."""
+        self.batch += 1
+        return replace(time, batch=self.batch)
 
     def feed(self, *changes: Sequence[Change], time: Time | None = None) -> list[Change]:
         inputs = tuple(
             changes_table(schema, given, hashed)
             for schema, given, hashed in zip(self.columns, changes, self.hashers, strict=True)
         )
-        emitted = self.operator.step(self.state, inputs, time or Time())
+        emitted = self.operator.step(self.state, inputs, self.timed(time or Time()))
         assert emitted.schema.names == self.operator.output.names
         return self.result.apply(emitted.cast(self.operator.output))
 
     def feed_time(self, time: Time) -> list[Change]:
         """A step without rows, with all columns that the operator asks for."""
         nothing = tuple(widen(schema).empty_table() for schema in self.operator.inputs)
-        return self.result.apply(self.operator.step(self.state, nothing, time).cast(self.operator.output))
+        return self.result.apply(self.operator.step(self.state, nothing, self.timed(time)).cast(self.operator.output))
 
     def restart(self) -> None:
         self.state = reopened(self.state)

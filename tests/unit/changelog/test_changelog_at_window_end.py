@@ -58,7 +58,7 @@ def test_the_first_rows_of_each_window_come_once(history: list[tuple[int, str, i
             if not rest and size == 0
             else max([watermark or 0, *(micros(end_of(w)) - 600_000_001 for w, *_ in batch)])
         )
-        time = Time(watermark, after, batch_number * 1_000_000)
+        time = Time(watermark, after, batch=batch_number)
         schema = pa.schema([(HASH, pa.int64()), *COLUMNS, (KIND, pa.int8())])
         changes = operator.step(state, (table(schema, rows),), time)
         found += [(r["end"], r["who"], r["n"], r["place"]) for r in changes.to_pylist()]

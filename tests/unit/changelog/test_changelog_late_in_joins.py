@@ -96,7 +96,7 @@ def play(
             done[place] = min(done[place] + size, len(history[place]))
         number += 1
         inputs = tuple(rows([m for m in batch if m.side == side], side, number) for side in ("left", "right"))
-        changes, dropped = operator.step_with_late(state, inputs, Time(reached, now, number * 1_000_000))
+        changes, dropped = operator.step_with_late(state, inputs, Time(reached, now, batch=number))
         for row in changes.to_pylist():
             result[tuple(row[name] for name in (*LEFT.names, *RIGHT.names))] += 1
         for side in dropped:

@@ -185,7 +185,7 @@ def test_a_row_is_late_by_its_own_partition_however_batches_are_cut(
         given_ = changes_table(COLUMNS, [(INSERT, (*row[:3], at(row[3]))) for row, _ in batch], key_hash([0]))
         marks = [None if w is None else micros(w) for _, w in batch]
         given_ = given_.append_column("w", pa.array(marks, pa.int64()).cast(pa.timestamp("us")))
-        changes, (dropped,) = operator.step_with_late(fed.state, (given_,), Time(before, before))
+        changes, (dropped,) = operator.step_with_late(fed.state, (given_,), fed.timed(Time(before, before)))
         fed.result.apply(changes.cast(operator.output))
         before, late = now, late + dropped.num_rows
         assert "w" in dropped.column_names, "late rows have all columns"

@@ -79,7 +79,8 @@ class Job:
     def _batch(self, changes: Rows, watermark: int | None) -> pa.Table:
         self._rows = dict(changes)
         self._known = dict(self.watermarks[0])  # tasks that run later must not see what others report
-        self.time = Time(self.time.watermark, watermark, self.time.processing + 1_000_000)
+        # Processing time stands still, as if the clock had been set back: results must not depend on it.
+        self.time = Time(self.time.watermark, watermark, 1_000_000, self.time.batch + 1)
         with _without_spark(self):
             return self._engine.batch(self._frame)
 

@@ -60,13 +60,19 @@ def _lookup_join(lowering: Lowering, node: n.LookupJoin) -> DataFrame:
 
 def _left_and_versions(lowering: Lowering, node: n.TemporalJoin | n.LookupJoin, own: n.Key = ()) -> list[DataFrame]:
     """Of the right every version, with what says in which order they came."""
-    not_null = node.left_keys if node.kind == "inner" else ()
-    rows = prepared_side(lowering, node.left, node.left_keys, own, not_null=not_null)
+    rows = lowering.lower(node.left)
+    if node.kind == "inner":  # what matches nothing need not wait
+        rows = rows.where(" AND ".join(f"{quote_name(key)} IS NOT NULL" for key in node.left_keys))
     versions = lowering.lower(node.right)
-    keys = [quote_name(key) for key in node.right_keys]
-    kept = [name for name in (*node.right.names, KIND, *ORDERED_BY, *own) if name in versions.columns]
-    hashed = f"{hash_sql(keys)} AS {HASH}"
-    return [rows, versions.selectExpr(*map(quote_name, kept), hashed)]
+    return [
+        _by_keys(rows, (*node.left.names, *own), node.left_keys),
+        _by_keys(versions, (*node.right.names, KIND, *ORDERED_BY, *own), node.right_keys),
+    ]
+
+
+def _by_keys(rows: DataFrame, names: n.Key, keys: n.Key) -> DataFrame:
+    kept = [quote_name(name) for name in names if name in rows.columns]
+    return rows.selectExpr(*kept, f"{hash_sql([quote_name(key) for key in keys])} AS {HASH}")
 
 
 def _inputs(node: n.IntervalJoin | n.TemporalJoin, frames: list[DataFrame]) -> tuple[JoinInput, JoinInput]:

@@ -107,7 +107,7 @@ class _Over(Unary, abstract=True):
 class OverTime(_Over):
     """In the order of a time attribute."""
 
-    state_version = 1
+    state_version = 2
     timed = True
 
     @property

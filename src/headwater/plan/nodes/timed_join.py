@@ -102,7 +102,7 @@ class TemporalJoin(_TimedJoin):
     left_time: str
     right_time: str
 
-    state_version = 2
+    state_version = 3
     timed = True
 
     @cached_property
@@ -133,7 +133,7 @@ class TemporalJoin(_TimedJoin):
 
     def state_tables(self) -> tuple[StateSchema, ...]:
         return (
-            StateSchema("waiting", typed(self.left.columns), ("count BIGINT",)),
+            StateSchema("waiting", ("number BIGINT",), typed(self.left.columns)),
             StateSchema(
                 "versions", (*typed(self.right.columns), "seen_from BIGINT"), ("deleted BOOLEAN", "came BIGINT")
             ),
