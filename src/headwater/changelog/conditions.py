@@ -21,10 +21,12 @@ from headwater.errors import JobError
 __all__ = [
     "And",
     "Arithmetic",
+    "Case",
     "Cast",
     "ColumnRef",
     "Compare",
     "Condition",
+    "Field",
     "IsNull",
     "Literal",
     "Not",
@@ -191,6 +193,35 @@ class Not(_OfOne):
 class IsNull(_OfOne):
     def evaluate(self, columns: Columns, length: int) -> pa.Array:
         return self.operand.evaluate(columns, length).is_null()
+
+
+@dataclass(frozen=True)
+class Field(_OfOne):
+    """A field of a ROW. It is NULL where the ROW is."""
+
+    name: str
+
+    def evaluate(self, columns: Columns, length: int) -> pa.Array:
+        return pc.struct_field(self.operand.evaluate(columns, length), [self.name])
+
+
+@dataclass(frozen=True)
+class Case:
+    """The value beside the first of these conditions that is TRUE. All values have the same type."""
+
+    whens: tuple[tuple[Condition, Condition], ...]
+    otherwise: Condition
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return self.otherwise.columns.union(*(part.columns for when in self.whens for part in when))
+
+    def evaluate(self, columns: Columns, length: int) -> pa.Array:
+        result = self.otherwise.evaluate(columns, length)
+        for test, value in reversed(self.whens):
+            true = pc.fill_null(test.evaluate(columns, length), False)
+            result = pc.if_else(true, value.evaluate(columns, length), result)
+        return result
 
 
 def of_pairs(condition: Condition, left: pa.Table, right: pa.Table, pairs: Pairs) -> pa.Array:

@@ -8,14 +8,15 @@ decoded by Spark's expressions. So whoever unpacks them has all rows in the orde
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.changelog.conditions import ColumnRef, Condition
 from headwater.connectors.runtime import PLACE, ReadColumns
 from headwater.connectors.workers import Batches
 from headwater.execution.spark_settings import ARROW_ROWS
@@ -35,11 +36,13 @@ _BYTES_AT_ONCE = 64 << 20
 @dataclass(frozen=True)
 class PackedRows:
     """`names` are the columns, as they are called behind Spark's expressions and where they are read; `place` are those
-    that are joined to PLACE."""
+    that are joined to PLACE. `computed` is what becomes of the columns when they are unpacked, if they do not stay as
+    they are."""
 
     names: tuple[tuple[str, str], ...]
     place: tuple[str, ...]
     schema: pa.Schema
+    computed: tuple[tuple[str, Condition], ...] | None = None
 
     @staticmethod
     def of(columns: ReadColumns, rows: pa.Schema) -> PackedRows:
@@ -53,8 +56,22 @@ class PackedRows:
         columns = [*(rows.column(read) for _, read in self.names), *(rows.column(name) for name in self.place)]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema).serialize()
 
+    def computing(self, values: Mapping[str, Condition]) -> PackedRows:
+        return replace(self, computed=tuple(values.items()))
+
+    @property
+    def unpacked_schema(self) -> pa.Schema:
+        """Of the columns that rows have when they are unpacked, beside PLACE."""
+        names = [name for name, _ in self.names]
+        nothing = {name: pa.array([], self.schema.field(name).type) for name in names}
+        values = self.computed if self.computed is not None else [(name, ColumnRef(name)) for name in names]
+        return pa.schema([(name, value.evaluate(nothing, 0).type) for name, value in values])
+
     def unpacked(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """All rows, in order, with the columns that they have in common: `names` and PLACE."""
+        """All rows, in order, with the columns `computed`, or those of `names`, and PLACE."""
+        return map(self._computed, self._in_order(batches))
+
+    def _in_order(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             packed = batch.column(PACKED)
             alone = packed.is_null().to_numpy(zero_copy_only=False)
@@ -63,6 +80,15 @@ class PackedRows:
                     yield self._alone(batch.slice(run.start, len(run)))
                 else:
                     yield from (self._rows(packed[place].as_buffer()) for place in run)
+
+    def _computed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        if self.computed is None:
+            return rows
+        columns = {name: rows.column(name) for name in rows.schema.names}
+        values = [value.evaluate(columns, rows.num_rows) for _, value in self.computed]
+        return pa.RecordBatch.from_arrays(
+            [*values, columns[PLACE]], names=[*(name for name, _ in self.computed), PLACE]
+        )
 
     def _alone(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         names = [*(name for name, _ in self.names), PLACE]

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pyspark.accumulators import Accumulator
 
 from headwater.changelog.columns import Ints
+from headwater.changelog.conditions import Condition
 from headwater.changelog.local_windows import NONE, PartitionWatermarks
 from headwater.changelog.operator import OWN_WATERMARK
 from headwater.connectors.runtime import PLACE
@@ -52,13 +53,15 @@ class PackedWatermarks:
 class WatermarkTask:
     """Over the rows of a scan, with ROW_WATERMARK and PLACE as their last columns: in the place of these,
     OWN_WATERMARK. `prefix` and the value of PLACE are the name of a partition in positions. Rows that come packed have
-    the columns of `output` in any order."""
+    the columns of `output` in any order. All rows count for the watermark; those for which `where` is not TRUE are left
+    out."""
 
     source: int
     prefix: str
     reports: Accumulator[Reports]
     output: pa.Schema
     packed: PackedWatermarks | None = None
+    where: Condition | None = None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         batch = TaskBatch.current()
@@ -77,6 +80,10 @@ class WatermarkTask:
             here = np.flatnonzero(codes == code)
             alone = len(here) == len(own)
             own[here] = watermarks.before_each(str(place), micros if alone else micros.take(pa.array(here)))
+        if self.where is not None:
+            tested = {name: rows.column(name) for name in self.where.columns}
+            wanted = pc.fill_null(self.where.evaluate(tested, rows.num_rows), False)
+            rows, own = rows.filter(wanted), own[wanted.to_numpy(zero_copy_only=False)]
         mask = own == NONE
         stamps = pa.array(np.where(mask, 0, own * 1000), pa.int64(), mask=mask).cast(pa.timestamp("us"))
         columns = [stamps if f.name == OWN_WATERMARK else rows.column(f.name).cast(f.type) for f in self.output]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from headwater.sql.spark_text import quote_name
 from headwater.sql.types import SqlType
 
 __all__ = [
@@ -145,6 +146,14 @@ class Expr:
         if self.column is not None:
             return MovedTime(self.sql, self.column, 0)
         return self.moved if self.moved is not None and self.moved.sql == self.sql else None
+
+    @property
+    def as_field(self) -> tuple[str, str] | None:
+        """An input column and a field of it, where it is nothing but that field."""
+        for path in self.paths or ():
+            if len(path) == 2 and self.sql == f"({quote_name(path[0])}).{quote_name(path[1])}":
+                return path[0], path[1]
+        return None
 
     @property
     def as_cases(self) -> Cases | None:

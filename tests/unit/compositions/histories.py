@@ -25,9 +25,19 @@ CREATE TABLE ins (id BIGINT, k STRING, v BIGINT, w BIGINT, arr ARRAY<BIGINT>)
 WITH ('connector' = 'kafka', 'topic' = 'ins', {KAFKA}, 'format' = 'json');
 CREATE TABLE cdc (id BIGINT, k STRING, v BIGINT, d DECIMAL(10, 2), PRIMARY KEY (id) NOT ENFORCED)
 WITH ('connector' = 'kafka', 'topic' = 'cdc', {KAFKA}, 'format' = 'debezium-json');
+"""
+EVENTS = f"""
 CREATE TABLE evt (k STRING, v BIGINT, w BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '21' MINUTE)
 WITH ('connector' = 'kafka', 'topic' = 'evt', {KAFKA}, 'format' = 'json');
 """
+COMPUTED_EVENTS = f"""
+CREATE TABLE raw_evt (
+  kind BIGINT, v BIGINT, w BIGINT, facts ROW<k STRING, ts TIMESTAMP(3)>, far TIMESTAMP(3),
+  ts AS CASE WHEN kind = 0 THEN facts.ts ELSE far END, WATERMARK FOR ts AS ts - INTERVAL '21' MINUTE
+) WITH ('connector' = 'kafka', 'topic' = 'evt', {KAFKA}, 'format' = 'json');
+CREATE VIEW evt AS SELECT facts.k AS k, v, w, ts FROM raw_evt WHERE kind < 2;
+"""
+"""The same rows with an event time that is computed, among others that a view leaves out."""
 
 _ROWS = [("id", pa.int64()), ("k", pa.string()), ("v", pa.int64()), ("w", pa.int64()), ("arr", pa.list_(pa.int64()))]
 COLUMNS = {
@@ -46,6 +56,10 @@ SCHEMAS = {
     "cdc": pa.schema([*COLUMNS["cdc"], (KIND, KIND_TYPE), (POSITION, pa.int32()), *_ORDER]),
     "evt": pa.schema([*COLUMNS["evt"], (PLACE, pa.int32())]),
 }
+_FACTS = pa.struct([("k", pa.string()), ("ts", pa.timestamp("us"))])
+SCHEMAS["raw_evt"] = pa.schema(
+    [("kind", pa.int64()), *_ROWS[2:4], ("facts", _FACTS), ("far", pa.timestamp("us")), (PLACE, pa.int32())]
+)
 
 Row = dict[str, Any]
 
@@ -70,6 +84,7 @@ class Tables:
             for _ in range(self._random.choice([0, 1, 3, 8, 8, 20])):
                 self._offset += 1
                 changes[name] += getattr(self, f"_{name}")()
+        changes["raw_evt"] = [row for event in changes["evt"] for row in self._raw(event)]
         return {name: pa.Table.from_pylist(rows, SCHEMAS[name]) for name, rows in changes.items()}
 
     def _ups(self) -> list[Row]:
@@ -100,11 +115,26 @@ class Tables:
     def _evt(self) -> list[Row]:
         """Time goes on from batch to batch; no row is more than twenty minutes behind one that came before, so none has
         a time that the watermark has reached."""
-        minutes = self._batches * 10 + self._random.randint(0, 20)
-        row = {"k": self._random.choice("ab"), "v": self._number(), "w": self._number()}
-        row["ts"] = datetime(2024, 1, 1) + timedelta(minutes=minutes)  # noqa: DTZ001 - TIMESTAMP has no time zone
+        row = {"k": self._random.choice("ab"), "v": self._number(), "w": self._number(), "ts": self._time()}
         self.live["evt"][self._offset] = row
         return [{**row, PLACE: self._random.randint(0, 1)}]
+
+    def _time(self) -> datetime:
+        minutes = self._batches * 10 + self._random.randint(0, 20)
+        return datetime(2024, 1, 1) + timedelta(minutes=minutes)  # noqa: DTZ001 - TIMESTAMP has no time zone
+
+    def _raw(self, event: Row) -> list[Row]:
+        """The event with its time in one of two places, and now and then one that the view leaves out."""
+        same = {name: event[name] for name in ("v", "w", PLACE)}
+        first = {"kind": 0, "facts": {"k": event["k"], "ts": event["ts"]}, "far": None}
+        second = {"kind": 1, "facts": {"k": event["k"], "ts": None}, "far": event["ts"]}
+        other = {
+            "kind": self._random.choice([2, None]),
+            "facts": None,
+            "far": self._random.choice([self._time(), None]),
+        }
+        rows = [{**same, **self._random.choice([first, second])}]
+        return [*rows, {**same, **other}] if self._random.random() < 0.3 else rows
 
     def _upsert(self, name: str, row: Row) -> list[Row]:
         """The row of its key now, the same again, or a tombstone, also of a key that is not there."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from histories import KAFKA, SCHEMAS, SCRIPT, UPSERT, Tables
+from histories import COMPUTED_EVENTS, EVENTS, KAFKA, SCHEMAS, SCRIPT, UPSERT, Tables
 from played_job import CONNECTION, Job
 from query_parts import Query
 from random_queries import Generator
@@ -162,15 +162,16 @@ def _shown(tables: dict[str, pa.Table]) -> str:
     return "\n".join(f"  {name}: {row}" for name, rows in tables.items() for row in rows.to_pylist())
 
 
-SESSION = Session()
-SESSION.sql(SCRIPT)
+SESSIONS = (Session(), Session())
+for _session, _events in zip(SESSIONS, (EVENTS, COMPUTED_EVENTS), strict=True):
+    _session.sql(SCRIPT + _events)
 
 
 def played(seed: int) -> str:
     """The operators that were played. A failure has all that is needed to understand it."""
     composition = Composition(seed)
     try:
-        composition.play(composition.plan(SESSION))
+        composition.play(composition.plan(composition.random.choice(SESSIONS)))
     except Exception as error:
         said = [
             f"{error}\n\nHEADWATER_SEED={seed}",

@@ -120,25 +120,25 @@ def local_aggregation(node: n.Aggregate) -> tuple[n.Scan, LocalAggregation] | No
     """The table whose rows are aggregated and how its readers pre-aggregate them; None if there is more to it than
     columns of one table, and conditions that can be evaluated while reading."""
     found = table_below(node.input)
-    local = pre_aggregation(node, found, node.groups) if found is not None else None
+    local = pre_aggregation(node, found.names, node.groups) if found is not None else None
     if found is None or local is None:
         return None
     where_sql = " AND ".join(predicate.sql for predicate in found.filters)
     return found.scan, LocalAggregation(local, _of_one_row(local), found.where, where_sql)
 
 
-def pre_aggregation(node: n.Aggregate, below: TableBelow, by: Sequence[str]) -> PreAggregation | None:
-    """Of a table's rows, by groups that are its columns; None if there is more to it than columns."""
-    names = below.names
+def pre_aggregation(node: n.Aggregate, names: Mapping[str, str], by: Sequence[str]) -> PreAggregation | None:
+    """By groups that are columns; None if there is more to it than columns. `names` are those that there are, and what
+    they are called where they are added up."""
     partials, _ = declared(node)
     parts = partials.all_parts()
     if not all(part is not None and (not part.column or part.column in names) for part in parts):
         return None
     if not all(group in names for group in by):
         return None
-    kinds = {c.name: c.type for c in below.scan.columns}
+    kinds = {c.name: c.type for c in node.input.columns}
     # Values that are compared, as groups or as DISTINCT values: Arrow and Spark must agree on what is equal.
-    compared = [names[g] for g in by] + [names[p.column] for p in parts if p and p.how == "values"]
+    compared = [*by, *(p.column for p in parts if p and p.how == "values")]
     # Numbers that are equal may have several spellings (-0.0, NaN), and Arrow makes no lists of nested values.
     if any(kinds[column].name in {"FLOAT", "DOUBLE"} or kinds[column].is_nested for column in compared):
         return None
@@ -159,34 +159,31 @@ class TableBelow:
         return reduce(And, map(condition_of, self.filters)) if self.filters else None
 
 
-def table_below(node: n.Node, passed: tuple[type[n.Node], ...] = ()) -> TableBelow | None:
-    """None if there is anything else between than projections to columns, filters that readers can evaluate, and nodes
-    that are `passed`, which give the columns of their input, and perhaps more."""
+def table_below(node: n.Node) -> TableBelow | None:
+    """None if there is anything else between than projections to columns, and filters that readers can evaluate."""
     names = {name: name for name in node.names}
     filters: list[Predicate] = []
-    while isinstance(node, (n.Project, n.Filter, *passed)):
+    while isinstance(node, (n.Project, n.Filter)):
         if isinstance(node, n.Filter):
             predicate = node.predicate.as_predicate
             # A reader evaluates the filter on the columns of the table, by their own names.
-            if predicate is None or not _keeps_names(node.input, node.predicate.refs, passed):
+            if predicate is None or not _keeps_names(node.input, node.predicate.refs):
                 return None
             filters.append(predicate)
-        elif isinstance(node, n.Project):
+        else:
             taken = {c.name: e.column for c, e in node.items}
             names = {name: column for name, inner in names.items() if (column := taken.get(inner)) is not None}
-        else:
-            names = {name: column for name, column in names.items() if column in node.inputs[0].names}
-        (node,) = node.inputs
+        node = node.input
     return TableBelow(node, names, tuple(filters)) if isinstance(node, n.Scan) else None
 
 
-def _keeps_names(node: n.Node, names: frozenset[str], passed: tuple[type[n.Node], ...]) -> bool:
+def _keeps_names(node: n.Node, names: frozenset[str]) -> bool:
     """Whether columns have the same names all the way down: then a predicate holds for the table as it is written."""
-    while isinstance(node, (n.Project, n.Filter, *passed)):
+    while isinstance(node, (n.Project, n.Filter)):
         taken = {c.name: e.column for c, e in node.items} if isinstance(node, n.Project) else {}
         if any(taken.get(name, name) != name for name in names):
             return False
-        (node,) = node.inputs
+        node = node.input
     return names <= set(node.names)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
 
 import pyarrow as pa
@@ -30,8 +31,10 @@ def readable_part(predicates: list[Expr]) -> Condition | None:
     return reduce(And, found) if found else None
 
 
-def condition_of(predicate: Predicate) -> Condition:
-    parts = [condition_of(operand) for operand in predicate.operands]
+def condition_of(predicate: Predicate, values: Mapping[str, Condition] | None = None) -> Condition:
+    """`values` are what stands for the columns it names, if not they themselves."""
+    parts = [condition_of(operand, values) for operand in predicate.operands]
+    column = values[predicate.column] if values is not None and not parts else ColumnRef(predicate.column)
     match predicate.operator:
         case "AND":
             return reduce(And, parts)
@@ -40,6 +43,6 @@ def condition_of(predicate: Predicate) -> Condition:
         case "NOT":
             return Not(parts[0])
         case "IS NULL":
-            return IsNull(ColumnRef(predicate.column))
+            return IsNull(column)
     kind = pa.int64() if isinstance(predicate.literal, int) else pa.string()
-    return Compare(predicate.operator, ColumnRef(predicate.column), Literal(predicate.literal, kind))
+    return Compare(predicate.operator, column, Literal(predicate.literal, kind))

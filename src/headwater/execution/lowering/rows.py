@@ -16,6 +16,7 @@ from headwater.changelog.operator import ORIGIN, OWN_WATERMARK
 from headwater.connectors.workers import map_in_arrow
 from headwater.execution.lowering.base import HIDDEN, ORDERED_BY, Lowering, lowers, pick
 from headwater.execution.lowering.reading import filters_above_scan, readable_part
+from headwater.execution.lowering.time import watermarked
 from headwater.execution.worker import stateless
 from headwater.plan import nodes as n
 from headwater.sql.spark_text import quote_name
@@ -42,8 +43,11 @@ def _project(lowering: Lowering, node: n.Project) -> DataFrame:
 
 @lowers(n.Filter)
 def _filter(lowering: Lowering, node: n.Filter) -> DataFrame:
-    """Above a table, readers leave out what they can. The whole filter is evaluated behind them, also for messages that
-    they refused."""
+    """Above a table, or the watermark of its rows, Python workers leave out what they can. The whole filter is
+    evaluated behind them, also for messages that they refused."""
+    if isinstance(node.input, n.Watermark):
+        rows = watermarked(lowering, node.input, readable_part([node.predicate]))
+        return rows.where(node.predicate.sql)
     found = filters_above_scan(node)
     where = readable_part(found[1]) if found is not None else None
     if found is None or where is None:

@@ -4,52 +4,67 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType, TimestampNTZType
 
+from headwater.changelog.conditions import ColumnRef, Condition
 from headwater.changelog.operator import ORIGIN, OWN_WATERMARK
 from headwater.connectors.runtime import PLACE
 from headwater.connectors.workers import map_in_arrow
 from headwater.execution.lowering.base import HIDDEN, Lowering, lowers
+from headwater.execution.lowering.computed import computed_below
 from headwater.execution.lowering.packed import packed_scan
-from headwater.execution.packed_rows import PACKED, PackedRows
+from headwater.execution.packed_rows import PACKED
 from headwater.execution.watermark_worker import ROW_WATERMARK, PackedWatermarks, ProcessingTimeTask, WatermarkTask
 from headwater.plan import nodes as n
 from headwater.sql.spark_text import quote_name
 
-__all__ = ["instant_sql", "millis_sql"]
+__all__ = ["instant_sql", "millis_sql", "watermarked"]
 
 _WINDOW = "__window"
 
 
 @lowers(n.Watermark)
 def _watermark(lowering: Lowering, node: n.Watermark) -> DataFrame:
+    return watermarked(lowering, node)
+
+
+def watermarked(lowering: Lowering, node: n.Watermark, where: Condition | None = None) -> DataFrame:
+    """The rows below with the watermark of their partition, as far as `where` is TRUE: all of them count for it."""
     # A watermark stands directly above the scan of its table, or what it computes, so that there is exactly one.
     (scan,) = (below for below in n.walk(node) if isinstance(below, n.Scan))
-    place, moved = lowering.inputs.place_of(scan), node.expression.as_moved
-    packed = _packed(lowering, scan) if node.input is scan and moved is not None else None
-    if packed is not None and moved is not None:
-        frame, rows = packed
-        schema = StructType([frame.schema[c] for c in frame.columns if c not in {PLACE, PACKED}])
-        schema = schema.add(OWN_WATERMARK, TimestampNTZType())
-        unpacking = PackedWatermarks(rows, (moved.column, moved.micros))
-        task = WatermarkTask(
-            place, lowering.place_prefixes[place], lowering.reports, to_arrow_schema(schema), unpacking
-        )
-        return map_in_arrow(frame, task, schema)
-    frame = lowering.lower(node.input)
-    kept = [c for c in frame.columns if c != PLACE]
-    row = f"{node.expression.sql} AS {ROW_WATERMARK}"
-    items = [f"concat('{place}:', {ORIGIN}) AS {ORIGIN}" if c == ORIGIN else quote_name(c) for c in kept]
-    frame = frame.selectExpr(*items, row, PLACE)
-    schema = StructType([frame.schema[name] for name in kept]).add(OWN_WATERMARK, TimestampNTZType())
-    task = WatermarkTask(place, lowering.place_prefixes[place], lowering.reports, to_arrow_schema(schema))
+    place = lowering.inputs.place_of(scan)
+    packed = _packed(lowering, node)
+    if packed is not None:
+        frame, unpacking = packed
+        schema = from_arrow_schema(unpacking.rows.unpacked_schema, prefer_timestamp_ntz=True)
+    else:
+        frame, unpacking = lowering.lower(node.input), None
+        kept = [c for c in frame.columns if c != PLACE]
+        row = f"{node.expression.sql} AS {ROW_WATERMARK}"
+        items = [f"concat('{place}:', {ORIGIN}) AS {ORIGIN}" if c == ORIGIN else quote_name(c) for c in kept]
+        frame = frame.selectExpr(*items, row, PLACE)
+        schema = StructType([frame.schema[name] for name in kept])
+    schema = schema.add(OWN_WATERMARK, TimestampNTZType())
+    prefix = lowering.place_prefixes[place]
+    task = WatermarkTask(place, prefix, lowering.reports, to_arrow_schema(schema), unpacking, where)
     return map_in_arrow(frame, task, schema)
 
 
-def _packed(lowering: Lowering, scan: n.Scan) -> tuple[DataFrame, PackedRows] | None:
-    plan = lowering.inputs.scan(scan)
-    return packed_scan(lowering, scan, plan) if plan is not None else None
+def _packed(lowering: Lowering, node: n.Watermark) -> tuple[DataFrame, PackedWatermarks] | None:
+    """Rows that travel packed, and how they are unpacked. None where it takes Spark to compute their columns."""
+    moved, below = node.expression.as_moved, computed_below(node.input)
+    if moved is None or below is None or below.where is not None or not set(node.input.names) <= below.values.keys():
+        return None
+    plan = lowering.inputs.scan(below.scan)
+    found = packed_scan(lowering, below.scan, plan) if plan is not None else None
+    if found is None:
+        return None
+    frame, rows = found
+    hidden = [name for name in frame.columns if name not in {*below.scan.names, PLACE, PACKED}]
+    values = {name: below.values[name] for name in node.input.names}
+    rows = rows.computing({**values, **{name: ColumnRef(name) for name in hidden}})
+    return frame, PackedWatermarks(rows, (moved.column, moved.micros))
 
 
 @lowers(n.ProcessingTime)

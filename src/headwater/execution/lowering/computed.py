@@ -1,0 +1,69 @@
+"""What Python workers compute themselves of the columns of a table: fields of ROWs, CASE, comparisons with literals.
+
+Where that is all that stands between a table and a step in Python, its rows need not pass Spark's expressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headwater.changelog.conditions import And, Case, ColumnRef, Condition, Field
+from headwater.execution.lowering.reading import condition_of
+from headwater.plan import nodes as n
+from headwater.sql.typed import Expr
+
+__all__ = ["ComputedBelow", "computed_below"]
+
+Values = Mapping[str, Condition]
+
+
+@dataclass(frozen=True)
+class ComputedBelow:
+    """The table below projections and filters. `values` has the columns above that can be computed of those of the
+    table, and `where` the filters."""
+
+    scan: n.Scan
+    values: Values
+    where: Condition | None
+
+
+def computed_below(node: n.Node, passed: tuple[type[n.Node], ...] = ()) -> ComputedBelow | None:
+    """None if there is a filter between that cannot be computed, or anything but filters, projections, and nodes that
+    are `passed`, which give the columns of their input, and perhaps more."""
+    if isinstance(node, n.Scan):
+        return ComputedBelow(node, {name: ColumnRef(name) for name in node.names}, None)
+    if not isinstance(node, (n.Project, n.Filter, *passed)):
+        return None
+    below = computed_below(node.inputs[0], passed)
+    if below is None:
+        return None
+    if isinstance(node, n.Project):
+        found = {c.name: _value(e, below.values) for c, e in node.items}
+        return ComputedBelow(below.scan, {name: v for name, v in found.items() if v is not None}, below.where)
+    if isinstance(node, n.Filter):
+        predicate = node.predicate.as_predicate
+        if predicate is None or not node.predicate.refs <= below.values.keys():
+            return None
+        test = condition_of(predicate, below.values)
+        return ComputedBelow(below.scan, below.values, And(below.where, test) if below.where is not None else test)
+    # A column that such a node adds may hide one of the table.
+    kept = {name: value for name, value in below.values.items() if name in node.inputs[0].names}
+    return ComputedBelow(below.scan, kept, below.where)
+
+
+def _value(expression: Expr, values: Values) -> Condition | None:
+    if not expression.refs <= values.keys():
+        return None
+    if expression.column is not None:
+        return values[expression.column]
+    if expression.as_field is not None:
+        column, field = expression.as_field
+        return Field(values[column], field)
+    cases = expression.as_cases
+    if cases is None or cases.otherwise is None:
+        return None
+    whens = [(condition_of(test, values), _value(result, values)) for test, result in cases.whens]
+    known = tuple((test, value) for test, value in whens if value is not None)
+    otherwise = _value(cases.otherwise, values)
+    return Case(known, otherwise) if len(known) == len(whens) and otherwise is not None else None
