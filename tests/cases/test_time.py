@@ -64,3 +64,13 @@ def test_windows_of_processing_time_end_without_messages(session: Session) -> No
         found[who] += count
     changes.close()
     assert found == {"a": 2, "b": 1}
+
+
+def test_rows_of_an_interval_join_by_processing_time_end_without_messages(session: Session) -> None:
+    """The right has no row that matches, so the left shows its rows alone when their interval is over."""
+    within = "y.pt BETWEEN x.pt AND x.pt + INTERVAL '1' SECOND"
+    query = f"SELECT x.who, y.who FROM clicks AS x LEFT JOIN clicks AS y ON x.who = CONCAT(y.who, '?') AND {within}"
+    changes = session.sql(query).changes()
+    found = Counter(next(changes) for _ in range(3))
+    changes.close()
+    assert found == {("+I", ("a", None)): 2, ("+I", ("b", None)): 1}

@@ -21,12 +21,12 @@ from headwater.errors import JobError
 __all__ = [
     "And",
     "Arithmetic",
-    "Case",
+    "CaseWhen",
     "Cast",
     "ColumnRef",
     "Compare",
     "Condition",
-    "Field",
+    "FieldRef",
     "IsNull",
     "Literal",
     "Not",
@@ -196,7 +196,7 @@ class IsNull(_OfOne):
 
 
 @dataclass(frozen=True)
-class Field(_OfOne):
+class FieldRef(_OfOne):
     """A field of a ROW. It is NULL where the ROW is."""
 
     name: str
@@ -206,7 +206,7 @@ class Field(_OfOne):
 
 
 @dataclass(frozen=True)
-class Case:
+class CaseWhen:
     """The value beside the first of these conditions that is TRUE. All values have the same type."""
 
     whens: tuple[tuple[Condition, Condition], ...]

@@ -22,8 +22,9 @@ __all__ = [
     "with_watermark",
 ]
 
-_SESSION_PERIOD = 1000
-"""A session of processing time ends at any time, and is found to have ended this many milliseconds later at most."""
+_ANY_TIME = 1000
+"""What ends at any time, as sessions and intervals of processing time do, is found to have ended this many milliseconds
+later at most."""
 
 
 def with_watermark(node: n.Node, table: Table) -> n.Node:
@@ -145,12 +146,14 @@ def watermark_scans(node: n.Node) -> list[n.Scan]:
 
 def processing_period(root: n.Node) -> int | None:
     """How often, in milliseconds, processing time alone may give results; None if it never does."""
-    tables = [node for node in n.walk(root) if isinstance(node, n.WindowTable)]
-    specs = [table.spec for table in tables if table.kind is n.TimeKind.PROCESSING]
-    return gcd(*(_period(spec) for spec in specs)) if specs else None
+    nodes = n.walk(root)
+    tables = [node for node in nodes if isinstance(node, n.WindowTable) and node.kind is n.TimeKind.PROCESSING]
+    joins = [node for node in nodes if isinstance(node, n.IntervalJoin) and node.clock is n.TimeKind.PROCESSING]
+    periods = [*(_period(table.spec) for table in tables), *(_ANY_TIME for _ in joins)]
+    return gcd(*periods) if periods else None
 
 
 def _period(spec: n.WindowSpec) -> int:
     # Every bound of a window is a multiple of this, so looking that often misses none.
     parts: Sequence[int] = (spec.size, spec.slide, spec.offset)
-    return gcd(*parts, _SESSION_PERIOD) if spec.function == "SESSION" else gcd(*parts)
+    return gcd(*parts, _ANY_TIME) if spec.function == "SESSION" else gcd(*parts)

@@ -207,7 +207,7 @@ class Lowering:
     def _sources_of_time(self, node: n.Node) -> tuple[int, ...]:
         """The sources whose watermark is the operator's time. Behind them all comes processing time."""
         if node.timed and node.clock is n.TimeKind.PROCESSING:
-            # Only windows wait for processing time, so without any of them a batch has no watermark of it.
+            # Without windows and intervals nothing waits for processing time, and a batch has no watermark of it.
             return (len(self.inputs.sources),) if processing_period(self.root) is not None else ()
         return tuple(sorted({self.inputs.place_of(scan) for scan in watermark_scans(node)}))
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 
-from headwater.changelog.conditions import And, Case, ColumnRef, Condition, Field
+from headwater.changelog.conditions import And, CaseWhen, ColumnRef, Condition, FieldRef
 from headwater.execution.lowering.reading import condition_of
 from headwater.plan import nodes as n
 from headwater.sql.typed import Expr
@@ -42,14 +43,14 @@ def computed_below(node: n.Node, passed: tuple[type[n.Node], ...] = ()) -> Compu
         found = {c.name: _value(e, below.values) for c, e in node.items}
         return ComputedBelow(below.scan, {name: v for name, v in found.items() if v is not None}, below.where)
     if isinstance(node, n.Filter):
-        predicate = node.predicate.as_predicate
-        if predicate is None or not node.predicate.refs <= below.values.keys():
+        parts = [part.as_predicate for part in node.predicate.conjuncts or (node.predicate,)]
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts) or not node.predicate.refs <= below.values.keys():
             return None
-        test = condition_of(predicate, below.values)
-        return ComputedBelow(below.scan, below.values, And(below.where, test) if below.where is not None else test)
-    # A column that such a node adds may hide one of the table.
-    kept = {name: value for name, value in below.values.items() if name in node.inputs[0].names}
-    return ComputedBelow(below.scan, kept, below.where)
+        before = [below.where] if below.where is not None else []
+        tests = [condition_of(part, below.values) for part in known]
+        return ComputedBelow(below.scan, below.values, reduce(And, [*before, *tests]))
+    return below
 
 
 def _value(expression: Expr, values: Values) -> Condition | None:
@@ -59,11 +60,11 @@ def _value(expression: Expr, values: Values) -> Condition | None:
         return values[expression.column]
     if expression.as_field is not None:
         column, field = expression.as_field
-        return Field(values[column], field)
+        return FieldRef(values[column], field)
     cases = expression.as_cases
     if cases is None or cases.otherwise is None:
         return None
     whens = [(condition_of(test, values), _value(result, values)) for test, result in cases.whens]
     known = tuple((test, value) for test, value in whens if value is not None)
     otherwise = _value(cases.otherwise, values)
-    return Case(known, otherwise) if len(known) == len(whens) and otherwise is not None else None
+    return CaseWhen(known, otherwise) if len(known) == len(whens) and otherwise is not None else None
