@@ -115,7 +115,7 @@ class RowSplitter(Protocol):
 
 @dataclass(frozen=True)
 class Decoder:
-    """How one payload becomes columns. All members but the last three are Spark SQL text.
+    """How one payload becomes columns. All members but the last four are Spark SQL text.
 
     before   names and what they stand for, computed in order before `parsed`; `after` likewise behind it. Spark
              evaluates an expression wherever it stands, so whatever is needed twice gets a name
@@ -130,6 +130,7 @@ class Decoder:
     rows     where a message may hold several rows, or none: takes it apart. All the rest is about one row's payload
     reader   the fast path: whole columns at once. None: there is none for these fields
     over     where a message holds changes: the decoder over columns of these names, which `reader` has read
+    sound    whether all that `reader` reads are changes that make sense
     """
 
     parsed: str
@@ -143,6 +144,7 @@ class Decoder:
     rows: RowSplitter | None = None
     reader: ColumnReader | None = None
     over: Callable[[Sequence[str]], Decoder] | None = None
+    sound: bool = False
 
     def steps(self, alias: str) -> tuple[tuple[str, str], ...]:
         """Names and what they stand for, in the order in which they are computed; `parsed` is the alias, if there is

@@ -136,8 +136,8 @@ def _answers(
     """`source` has the messages as `value`, numbered by `i`."""
     for alias, sql in decoder.steps("p"):
         source = f"(SELECT *, {sql} AS {alias} FROM {source})"
-    error = f"IF({decoder.skip}, NULL, {decoder.error or 'CAST(NULL AS STRING)'})"
-    source = f"(SELECT *, {error} AS error, {decoder.skip} AS skip FROM {source})"
+    error = f"IF({decoder.skip or False}, NULL, {decoder.error or 'CAST(NULL AS STRING)'})"
+    source = f"(SELECT *, {error} AS error, {decoder.skip or False} AS skip FROM {source})"
     one, good = change_name("p"), "error IS NULL AND NOT skip"
     columns = ", ".join(f"{sql} AS c{i}" for i, sql in enumerate((*decoder.columns, *decoder.metadata)))
     query = (

@@ -74,5 +74,6 @@ def test_golden_messages(format_spark: SparkSession, case: Changes) -> None:
 def test_messages_of_all_kinds(format_spark: SparkSession, name: str, row: str) -> None:
     messages = [text.replace("%s", row).encode() for text in WRITTEN[name]]
     taken = check_alike(format_spark, table(name, COLUMNS), [*messages, *mutated(messages, PIECES, 11, 100)])
-    ordinary = messages if name == "debezium-json" or row is TEXTS else []
-    assert set(ordinary) <= set(taken)
+    sound = messages[:3]  # of debezium-json two more make no sense, and are left to the expressions
+    assert set(sound if name == "debezium-json" or row is TEXTS else []) <= set(taken)
+    assert not set(messages[3:] if name == "debezium-json" else []) & set(taken)

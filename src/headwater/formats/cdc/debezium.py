@@ -15,6 +15,7 @@ from headwater.formats.cdc.envelope import (
     JsonMetadata,
     array_of_changes,
 )
+from headwater.formats.cdc.sound_changes import OperationCodes
 from headwater.formats.json.scalars import Scalars
 from headwater.options.base import Option
 from headwater.options.types import BOOL
@@ -109,7 +110,8 @@ def before_and_after(envelope: Envelope, op: str, codes: Mapping[str, Sequence[s
         f"WHEN {code} IN ({inserts}, {updates}, {deletes}) THEN NULL "
         f"""ELSE concat('Unknown "{op}" value "', coalesce({code}, 'null'), '".') END"""
     )
-    return DecodedEnvelope(changes, problem)
+    known = OperationCodes(op, tuple(codes["insert"]), tuple(codes["update"]), tuple(codes["delete"]))
+    return DecodedEnvelope(changes, problem, codes=known)
 
 
 def _no_before(what: str, product: str) -> str:

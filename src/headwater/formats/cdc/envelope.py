@@ -14,6 +14,7 @@ from typing import Any
 from headwater.changelog.kinds import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from headwater.formats.base import (
     ChangelogFormat,
+    ColumnReader,
     Decoder,
     DecodeRequest,
     FormatField,
@@ -22,6 +23,7 @@ from headwater.formats.base import (
     change_name,
     row_of,
 )
+from headwater.formats.cdc.sound_changes import OperationCodes, SoundReader
 from headwater.formats.json.decode import json_decoder
 from headwater.formats.json.encode import json_encoder
 from headwater.formats.json.format import json_type_problems
@@ -84,12 +86,13 @@ class Envelope:
 @dataclass(frozen=True)
 class DecodedEnvelope:
     """All SQL: the changes; what is wrong with the message (NULL: nothing); whether it is none of this table's; and
-    the SQL of `Envelope.old_names`."""
+    the SQL of `Envelope.old_names`. `codes` are given where they and the rows before and after tell all of that."""
 
     changes: str
     problem: str
     other: str = "false"
     old_names: str = ""
+    codes: OperationCodes | None = None
 
 
 class JsonChangelog(ChangelogFormat):
@@ -166,16 +169,21 @@ class JsonChangelog(ChangelogFormat):
                 metadata=tuple(m.read(sql_of.get(m.source.name, "CAST(NULL AS STRING)")) for m in chosen),
             )
 
-        reader = inner.reader
+        reader: ColumnReader | None = inner.reader
         if reader is None:
             return finished(inner)
+        codes = self.decoded(envelope, options).codes if not around else None
+        if codes is not None:
+            reader = SoundReader(reader, tuple(f.name for f in read), codes)
 
         # The same ending over columns that a reader has read: one definition of what a change means, whoever has parsed
         # the message.
         def over(columns: Sequence[str]) -> Decoder:
-            return finished(Decoder("", reader.columns(columns), error=reader.error(columns), before=inner.before))
+            whole = finished(Decoder("", reader.columns(columns), error=reader.error(columns), before=inner.before))
+            sound = codes is not None and reader.error(columns) is None
+            return replace(whole, error=None, skip=None, after=whole.after[:-1]) if sound else whole
 
-        return replace(finished(inner), reader=reader, over=over)
+        return replace(finished(inner), reader=reader, over=over, sound=codes is not None)
 
     def change_encoder(self, change: RowChange, options: Mapping[str, Any]) -> str:
         members = self.written(row_of(change.fields), *change.rows, options)

@@ -219,7 +219,8 @@ def _with_rest(frame: DataFrame, payloads: Sequence[WantedPayload]) -> tuple[Dat
     fallible = any(p.fallible for p in payloads)
     refused = f"{MESSAGE} IS NOT NULL AND NOT {MESSAGE}[0].{READ}" if fallible else f"{MESSAGE} IS NOT NULL"
     rests = ", ".join([f"{MESSAGE}[0] AS message", *(f"{_rest_of(p)} AS {p.name}" for p in payloads)])
-    kept = [quote_name(c) for c in frame.columns if c != MESSAGE or fallible]
+    stepped = any(p.decoder.over is not None for p in payloads)  # over names of which some are made of the message
+    kept = [quote_name(c) for c in frame.columns if c != MESSAGE or fallible or stepped]
     # One column for everything: NULL for a row that was read costs nothing, where many nullable columns would be
     # copied by every projection.
     frame = frame.selectExpr(*kept, once(f"IF({refused}, struct({rests}), NULL)") + f" AS {REST}")

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import Message
 
+from headwater.changelog.columns import Ints
 from headwater.connectors.kafka.read.splits import KafkaSplit
 
 __all__ = ["Run", "message_batch"]
@@ -39,6 +40,11 @@ def _offsets(messages: list[Message]) -> pa.Array:
     return pa.array([m.offset() for m in messages], pa.int64())
 
 
+def _times(messages: list[Message]) -> Ints:
+    """In milliseconds."""
+    return np.fromiter((time for _, time in map(Message.timestamp, messages)), np.int64, len(messages))
+
+
 def _headers(message: Message) -> list[dict[str, Any]] | None:
     found: Any = message.headers()
     return [{"key": key, "value": value} for key, value in found] if found else None
@@ -51,9 +57,7 @@ _OF_PARTITION: Mapping[str, Callable[[KafkaSplit, pa.DataType], pa.Scalar]] = {
 _OF_MESSAGE: Mapping[str, Callable[[list[Message], pa.DataType], pa.Array]] = {
     "key": lambda messages, kind: pa.array([m.key() for m in messages], kind),
     "value": lambda messages, kind: pa.array([m.value() for m in messages], kind),
-    "timestamp": lambda messages, kind: pa.array([m.timestamp()[1] for m in messages], pa.timestamp("ms", "UTC")).cast(
-        kind
-    ),
+    "timestamp": lambda messages, kind: pa.array(_times(messages), pa.timestamp("ms", "UTC")).cast(kind),
     # librdkafka counts from 1 (0 is 'not available'), Spark's Kafka source from 0.
     "timestampType": lambda messages, kind: pa.array([m.timestamp()[0] - 1 for m in messages], kind),
     "headers": lambda messages, kind: pa.array([_headers(m) for m in messages], kind),

@@ -129,8 +129,8 @@ class WantedPayload:
     @cached_property
     def fallible(self) -> bool:
         """Whether the conversion of what was read may fail, or its changes may make no sense."""
-        reader = self.reader
-        return self.decoder.changes is not None or (reader is not None and reader.error(self.names) is not None)
+        reader, unsure = self.reader, self.decoder.changes is not None and not self.decoder.sound
+        return unsure or (reader is not None and reader.error(self.names) is not None)
 
 
 def _format_metadata(table: Table, columns: Sequence[str]) -> list[str]:

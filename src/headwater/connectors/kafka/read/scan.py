@@ -264,7 +264,7 @@ def _is_plain(payload: WantedPayload) -> bool:
 def _plain_columns(payload: WantedPayload) -> dict[str, str]:
     """The columns that its reader reads as they are, without conversion and without errors, and what they are called
     then."""
-    if payload.reader is None or payload.fallible:
+    if payload.reader is None or payload.fallible or payload.decoder.changes is not None:
         return {}
     read = zip(payload.wanted, payload.names, payload.reader.columns(payload.names), strict=True)
     return {column: name for column, name, sql in read if sql == quote_name(name)}
