@@ -125,6 +125,11 @@ class WindowedRows:
         self.watermarks = watermarks
         self.late = 0
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All that rows must have."""
+        return self._windows.columns
+
     def add(self, place: str, rows: pa.Table) -> Iterator[pa.Table]:
         """Groups, if there are enough rows by now."""
         column, moved = self._windows.watermark

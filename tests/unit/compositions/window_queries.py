@@ -19,7 +19,7 @@ class _Windows:
 
     def query(self) -> Query:
         rule = self.random.choice(
-            [self._aggregate, self._session, self._rank, self._join, self._cascade, self._interval]
+            [self._aggregate, self._session, self._rank, self._join, self._join_groups, self._cascade, self._interval]
         )
         return replace(rule(), timed=True)
 
@@ -89,6 +89,25 @@ class _Windows:
         on = f"t.k = s.k AND t.window_start = s.window_start AND t.window_end = s.window_end{more}"
         text = f"SELECT {shown} FROM {{0}} AS t {kind} (SELECT * FROM {{1}} AS q WHERE q.v > 0) AS s ON {on}"
         return self.parts.made("window join", made, text, columns, made)
+
+    def _join_groups(self) -> Query:
+        """Two aggregations over one table, which is read once for both."""
+        made = self._windowed()
+        plain = replace(made, columns={name: made.columns[name] for name in ("k", "v", "w")})
+        calls = [self.parts.call(plain) for _ in range(2)]
+        groups = "t.k, t.window_start, t.window_end"
+        sides = [
+            f"(SELECT t.k AS k, t.window_start AS s, t.window_end AS e, {call} AS n FROM {{{place}}} AS t{where} "
+            f"GROUP BY {groups})"
+            for place, ((call, _), where) in enumerate(zip(calls, ("", " WHERE t.v > 0"), strict=True))
+        ]
+        kind = self.random.choice(["JOIN", "LEFT JOIN", "FULL JOIN"])
+        text = (
+            f"SELECT a.k AS k1, a.s AS t1, a.n AS n1, b.k AS k2, b.n AS n2 FROM {sides[0]} AS a "
+            f"{kind} {sides[1]} AS b ON a.k = b.k AND a.s = b.s AND a.e = b.e"
+        )
+        columns = {"k1": TEXT, "t1": TIME, "n1": calls[0][1], "k2": TEXT, "n2": calls[1][1]}
+        return self.parts.made("window join of groups", made, text, columns, made)
 
     def _interval(self) -> Query:
         made = Query("SELECT * FROM evt", "SELECT * FROM evt", {"k": TEXT, "v": NUMBER, "ts": TIME})

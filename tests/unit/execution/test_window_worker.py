@@ -19,8 +19,8 @@ from headwater.changelog.preaggregate import PartialAggregate, PreAggregation
 from headwater.connectors.runtime import PLACE, ReadColumns
 from headwater.execution import packed_rows
 from headwater.execution.packed_rows import PACKED, PackedRead, PackedRows
-from headwater.execution.window_worker import WindowTask
-from headwater.execution.worker import ReadTask, TaskBatch
+from headwater.execution.window_worker import WindowBranch, WindowTask, branch_column
+from headwater.execution.worker import INPUT, ReadTask, TaskBatch, input_column
 
 MILLI = 1000
 DELAY = 2 * MILLI
@@ -129,13 +129,26 @@ def _played(kind: Kind, batch: Batch, random: Random, reports: Reports) -> pa.Ta
             yield _given(batch.rows[start : start + size], given)
 
     read = PackedRead(ReadTask(0, reader), packed, "__refused", given.append(pa.field(PACKED, pa.binary())))
-    task = WindowTask(0, "t:", packed, kind.windows, "op", pa.schema(groups), reports)  # type: ignore[arg-type]
+    # The same windows once, or as one of two branches.
+    branches = random.choice([1, 2])
+    names = [(number, name) for number in range(branches) for name in kind.windows.columns]
+    columns = packed.computing({branch_column(number, name): ColumnRef(name) for number, name in names})
+    branch = WindowBranch(kind.windows, "op", pa.schema(groups))
+    task = WindowTask(0, "t:", columns, (branch,) * branches, reports)  # type: ignore[arg-type]
     with mock.patch.object(TaskBatch, "current", staticmethod(lambda: batch)):
         rows = pa.Table.from_batches(list(read([pa.RecordBatch.from_pydict({"id": [0]})])), read.output)
         named = [PLACE if name == "partition" else name for name in rows.column_names]
         decoded = rows.rename_columns(named).drop_columns(READ.names)
         batches = decoded.to_batches(max_chunksize=random.choice([1, 5, 1000]))
-        return pa.Table.from_batches(list(task(batches)), task.output)
+        found = list(task(batches))
+    if branches == 1:
+        return pa.Table.from_batches(found, branch.output)
+    parts = [
+        [pa.RecordBatch.from_struct_array(b.column(input_column(i))) for b in found if b.column(INPUT)[0].as_py() == i]
+        for i in range(2)
+    ]
+    assert parts[0] == parts[1]
+    return pa.Table.from_batches(parts[1], branch.output)
 
 
 def _given(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:

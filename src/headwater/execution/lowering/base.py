@@ -78,7 +78,8 @@ class Lowering:
     """What lowering needs besides the plan. `splits` are given only where a client of the JVM reads, whose plan cannot
     be prepared. Filled while lowering: `bad_metrics`, the names of observed metrics with the place of their source, the
     `state_tables` of each operator, the tables whose readers pre-aggregate, and for each source what goes before PLACE
-    in the name of a partition. `late_metrics` count rows that came too late."""
+    in the name of a partition. `late_metrics` count rows that came too late. `read_together` are groups of windows that
+    several nodes need, by the first of these."""
 
     spark: SparkSession
     root: n.Write
@@ -94,6 +95,7 @@ class Lowering:
     needs_splits: bool = False
     place_prefixes: dict[int, str] = field(default_factory=dict)
     late_metrics: list[str] = field(default_factory=list)
+    read_together: dict[int, DataFrame | None] = field(default_factory=dict)
     _frames: dict[int, DataFrame] = field(default_factory=dict)
 
     def rows(self) -> DataFrame:
@@ -113,7 +115,7 @@ class Lowering:
 
     @property
     def shares(self) -> bool:
-        return any(map(self._is_shared, n.walk(self.root)))
+        return bool(self.read_together) or any(map(self._is_shared, n.walk(self.root)))
 
     def _is_shared(self, node: n.Node) -> bool:
         uses = [child for user in n.walk(self.root) for child in user.inputs if child is node]
@@ -125,9 +127,14 @@ class Lowering:
         together = node.distribution
         if together == ():
             return planned_once(frame.repartition(1))
-        # Rows stay where their key already is, so that operators behind the exchange find their state; without such a
-        # key any deterministic spread will do.
-        by = together or [f.name for f in frame.schema.fields if f.name not in HIDDEN and not has_map(f.dataType)]
+        # Rows stay where their key already is, so that operators behind the exchange find their state.
+        if together:
+            return planned_once(frame.repartition(self.partitions, *map(quote_name, together)))
+        return self.once_for_all(frame)
+
+    def once_for_all(self, frame: DataFrame) -> DataFrame:
+        """Behind an exchange that spreads rows in any way, but always the same."""
+        by = [f.name for f in frame.schema.fields if f.name not in HIDDEN and not has_map(f.dataType)]
         return planned_once(frame.repartition(self.partitions, *map(quote_name, by)))
 
     def scanned(self, scan: n.Scan | n.Values, plan: ScanPlan) -> DataFrame:

@@ -22,7 +22,7 @@ from headwater.execution.worker import INPUT, input_column
 from headwater.plan import nodes as n
 from headwater.sql.spark_text import quote_name, renamed
 
-__all__ = ["Branch", "branches_of", "read_once"]
+__all__ = ["Branch", "branches_of", "one_scan", "read_once"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def _branch(node: n.Node) -> Branch | None:
 def read_once(lowering: Lowering, branches: Sequence[Branch], not_null: Sequence[n.Key]) -> DataFrame:
     """Rows with the number of their branch as INPUT and, for every branch, a struct of its columns that is NULL but for
     its own rows. Rows with NULL in one of the columns `not_null` of their branch are left out."""
-    scan = _together([branch.scan for branch in branches])
+    scan = one_scan([branch.scan for branch in branches])
     known = [branch.where for branch in branches]
     conditions = [condition for condition in known if condition is not None]
     # One branch that wants all rows makes readers pass them all on.
@@ -83,7 +83,7 @@ def read_once(lowering: Lowering, branches: Sequence[Branch], not_null: Sequence
     return _tagged(frame, computed)
 
 
-def _together(scans: Sequence[n.Scan]) -> n.Scan:
+def one_scan(scans: Sequence[n.Scan]) -> n.Scan:
     """One scan with all columns, and of a ROW all fields, that any of these needs."""
     columns = {column.name: column for scan in scans for column in scan.columns}
     order = [column.name for column in scans[0].table.columns]

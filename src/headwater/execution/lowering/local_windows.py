@@ -5,11 +5,11 @@ It can if watermark, windows, groups and what is aggregated are columns of one t
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import DataType, StructType, TimestampNTZType
+from pyspark.sql.types import ByteType, DataType, StructType, TimestampNTZType
 
 from headwater.changelog.conditions import ColumnRef
 from headwater.changelog.local_windows import END, START, LocalWindows
@@ -18,9 +18,11 @@ from headwater.connectors.spark_types import partial_type
 from headwater.connectors.workers import map_in_arrow
 from headwater.execution.lowering.aggregate import pre_aggregation
 from headwater.execution.lowering.base import Lowering
+from headwater.execution.lowering.branches import one_scan
 from headwater.execution.lowering.computed import ComputedBelow, computed_below
 from headwater.execution.lowering.packed import packed_scan
-from headwater.execution.window_worker import WindowTask
+from headwater.execution.window_worker import WindowBranch, WindowTask, branch_column
+from headwater.execution.worker import INPUT, input_column
 from headwater.plan import nodes as n
 from headwater.plan.fingerprint import operator_name
 
@@ -32,40 +34,92 @@ _TIME, _WATERMARK, _WHERE = "__time", "__of_watermark", "__where"
 
 def local_windows(lowering: Lowering, node: n.WindowAggregate) -> DataFrame | None:
     """Groups and partial aggregates by window, without late rows: columns of the groups, both bounds of windows, with
-    panes OWN_WATERMARK, and partial aggregates. None if there is more to it than columns of a table."""
-    found = _windows_of_table(node)
-    plan = lowering.inputs.scan(found[0].scan) if found is not None else None
-    packed = packed_scan(lowering, found[0].scan, plan) if found is not None and plan is not None else None
-    if found is None or plan is None or packed is None:
+    panes OWN_WATERMARK, and partial aggregates. None if there is more to it than columns of a table. A table that
+    several such nodes need is read once for all of them."""
+    branches = _branches(lowering, node)
+    if len(branches) > 1:
+        frame = _part_of(lowering, branches, node)
+    else:
+        frame = _read(lowering, branches) if branches else None
+    if frame is None:
         return None
-    (below, windows), (frame, rows) = found, packed
-    rows, scan = rows.computing({name: below.values[name] for name in windows.columns}), below.scan
-    lowering.pre_aggregated.append(scan.table.name)
-    unpacked = from_arrow_schema(rows.unpacked_schema, prefer_timestamp_ntz=True)
-    output = _groups(windows, unpacked).add(END, TimestampNTZType())
-    task = WindowTask(
-        lowering.inputs.place_of(scan),
-        plan.place_prefix,
-        rows,
-        windows,
-        operator_name(lowering.root, node),
-        to_arrow_schema(output),
-        lowering.reports,
-    )
-    frame = map_in_arrow(frame, task, output)
     return frame.withColumnRenamed(START, node.over.start).withColumnRenamed(END, node.over.end)
 
 
-def _groups(windows: LocalWindows, rows: StructType) -> StructType:
-    """The columns of groups."""
-    types: dict[str, DataType] = {field.name: field.dataType for field in rows}
+@dataclass(frozen=True)
+class _Branch:
+    node: n.WindowAggregate
+    below: ComputedBelow
+    windows: LocalWindows
+
+
+def _branches(lowering: Lowering, node: n.WindowAggregate) -> list[_Branch]:
+    """This node and all others whose windows are over the same table and the same clock; none if this one's are not
+    over what workers compute."""
+    mine = _windows_of_table(node)
+    if mine is None:
+        return []
+    found = []
+    for other in n.walk(lowering.root):
+        if isinstance(other, n.WindowAggregate) and other.over.local == node.over.local:
+            known = _windows_of_table(other)
+            if known is not None and known[0].scan.table == mine[0].scan.table:
+                found.append(_Branch(other, *known))
+    return found
+
+
+def _part_of(lowering: Lowering, branches: list[_Branch], node: n.WindowAggregate) -> DataFrame | None:
+    """The groups of a node out of those of all branches, which are read when the first of them is lowered."""
+    first = id(branches[0].node)
+    if first not in lowering.read_together:
+        read = _read(lowering, branches)
+        lowering.read_together[first] = lowering.once_for_all(read) if read is not None else None
+    together = lowering.read_together[first]
+    (number,) = (number for number, branch in enumerate(branches) if branch.node is node)
+    if together is None:
+        return None
+    return together.where(f"{INPUT} = {number}").selectExpr(f"{input_column(number)}.*")
+
+
+def _read(lowering: Lowering, branches: list[_Branch]) -> DataFrame | None:
+    """The groups of one branch, or of several with the number of each as INPUT."""
+    scan = branches[0].below.scan if len(branches) == 1 else one_scan([branch.below.scan for branch in branches])
+    plan = lowering.inputs.scan(scan)
+    packed = packed_scan(lowering, scan, plan) if plan is not None else None
+    if plan is None or packed is None:
+        return None
+    frame, rows = packed
+    lowering.pre_aggregated.append(scan.table.name)
+    rows = rows.computing(
+        {
+            branch_column(number, name): branch.below.values[name]
+            for number, branch in enumerate(branches)
+            for name in branch.windows.columns
+        }
+    )
+    unpacked = from_arrow_schema(rows.unpacked_schema, prefer_timestamp_ntz=True)
+    outputs = [_groups(branch.windows, unpacked, number) for number, branch in enumerate(branches)]
+    tasks = tuple(
+        WindowBranch(branch.windows, operator_name(lowering.root, branch.node), to_arrow_schema(output))
+        for branch, output in zip(branches, outputs, strict=True)
+    )
+    tagged = StructType().add(INPUT, ByteType())
+    for number, output in enumerate(outputs):
+        tagged = tagged.add(input_column(number), output)
+    task = WindowTask(lowering.inputs.place_of(scan), plan.place_prefix, rows, tasks, lowering.reports)
+    return map_in_arrow(frame, task, tagged if len(outputs) > 1 else outputs[0])
+
+
+def _groups(windows: LocalWindows, rows: StructType, number: int) -> StructType:
+    """The columns of groups of a branch, and END."""
+    types: dict[str, DataType] = {name: rows[branch_column(number, name)].dataType for name in windows.columns}
     types |= {START: TimestampNTZType(), OWN_WATERMARK: TimestampNTZType()}
     groups = StructType()
     for column, name in windows.groups.groups:
         groups = groups.add(name, types[column])
     for partial in windows.groups.partials:
         groups = groups.add(partial.name, partial_type(partial, types))
-    return groups
+    return groups.add(END, TimestampNTZType())
 
 
 def _windows_of_table(node: n.WindowAggregate) -> tuple[ComputedBelow, LocalWindows] | None:
