@@ -184,8 +184,7 @@ def test_what_is_wrong_is_said(
 @pytest.mark.parametrize(
     ("servers", "reason"), [("127.0.0.1:1", "Connection refused"), ("nowhere.invalid:9092", "Failed to resolve")]
 )
-def test_a_broker_that_is_away(invoke: Invoke, monkeypatch: pytest.MonkeyPatch, servers: str, reason: str) -> None:
-    monkeypatch.setattr("headwater.cli.kafka.admin_of.__defaults__", (2.0,))
+def test_a_broker_that_is_away(invoke: Invoke, servers: str, reason: str) -> None:
     said = invoke("topic", "list", "--broker", servers)
     assert said.code == 1
     fact, detail, hint = said.err.splitlines()

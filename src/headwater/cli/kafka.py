@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 SECONDS = 15.0
-_SLOW_SECONDS = 2.0
+_SLOW_SECONDS = 2.5  # an address where nobody listens is an error before
 SERVERS = "properties.bootstrap.servers"
 
 BrokerOption = Annotated[
@@ -127,20 +127,20 @@ def admin_of(target: Target, timeout: float = SECONDS) -> AdminClient:
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
+    from headwater.connectors.kafka.clients.client_errors import LastError
+    from headwater.connectors.kafka.clients.requests import CONNECT_SECONDS, answered
     from headwater.connectors.kafka.clients.settings import admin_settings
 
-    reasons: list[str] = []
-    settings = {**admin_settings(target.properties), "error_cb": lambda error: reasons.append(error.str())}
-    admin, servers = AdminClient(settings), target.connection.get(SERVERS, "")
+    last_error, servers = LastError(), target.connection.get(SERVERS, "")
+    admin = AdminClient({**admin_settings(target.properties), "error_cb": last_error})  # type: ignore[dict-item]
     try:
         with _said_if_slow(f"Waiting for the broker at {servers} …"):
-            admin.list_topics(timeout=timeout)
+            answered(admin, admin.describe_cluster(request_timeout=timeout), last_error, timeout, CONNECT_SECONDS)
     except KafkaException as error:
-        # That the request failed says less than why there is no connection, which only the callback receives.
-        admin.poll(0)
         raise KafkaUnavailableError(
             f"The broker at {servers} does not answer.",
-            detail=f"{(reasons or [error.args[0].str()])[0]}.",
+            # That the request failed says less than why there is no connection.
+            detail=f"{(last_error.last or error.args[0]).str()}.",
             hint="Check the address, and that it runs; `headwater broker start` starts one on this machine.",
         ) from None
     return admin

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from confluent_kafka import KafkaError, KafkaException
 
 from headwater.errors import HeadwaterError, JobError, KafkaRefusedError, KafkaUnavailableError
@@ -30,22 +32,32 @@ _FOR_GOOD = {
     KafkaError._UNKNOWN_PARTITION: "The partitioner chose a partition that the topic does not have.",
     KafkaError.INVALID_TIMESTAMP: "The topic refuses the time that the row gives.",
 }
+_NO_CONNECTION = frozenset({KafkaError._TRANSPORT, KafkaError._RESOLVE})
 
 
 class LastError:
-    """Listens to a client: what it complained about last explains a call that then runs into its time limit."""
+    """Listens to a client: what it complained about last explains a call that then runs into its time limit.
+    `unreachable_seconds`: for how long every connection that was tried has failed."""
 
     def __init__(self) -> None:
         self.last: KafkaError | None = None
+        self.unreachable_seconds = 0.0
+        self._down_since: float | None = None
 
     def forget(self) -> None:
         """What was wrong earlier explains nothing now."""
-        self.last = None
+        self.last, self.unreachable_seconds, self._down_since = None, 0.0, None
 
     def __call__(self, error: KafkaError) -> None:
         # 'All brokers down' follows every other error, and explains none.
         if self.last is None or error.code() != KafkaError._ALL_BROKERS_DOWN:
             self.last = error
+        # It comes once, and not while any broker is still being connected to. A failure after it says that this has not
+        # changed; without one, a connection may be under way.
+        if self._down_since is None and error.code() == KafkaError._ALL_BROKERS_DOWN:
+            self._down_since = time.monotonic()
+        elif self._down_since is not None and error.code() in _NO_CONNECTION:
+            self.unreachable_seconds = time.monotonic() - self._down_since
 
 
 def is_refusal(error: KafkaError) -> bool:

@@ -8,6 +8,7 @@ from headwater.catalog.connector import JobStart
 from headwater.catalog.tables import Table
 from headwater.connectors.kafka.clients.admin import Admin
 from headwater.connectors.kafka.clients.rdkafka_admin import RdKafkaAdmin
+from headwater.connectors.kafka.clients.requests import CONNECT_SECONDS
 from headwater.connectors.kafka.clients.settings import admin_settings
 from headwater.connectors.kafka.table.options import PROPERTIES
 from headwater.errors import ValidationError
@@ -49,4 +50,4 @@ def _admin(table: Table) -> Admin | None:
         settings = admin_settings(properties)
     except ValidationError:
         return None
-    return RdKafkaAdmin(None, properties, settings)
+    return RdKafkaAdmin(None, properties, settings, CONNECT_SECONDS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
 from typing import Any
 
@@ -33,6 +32,7 @@ from headwater.connectors.kafka.clients.admin import (
 )
 from headwater.connectors.kafka.clients.broker_errors import UnknownTopicError, client_error
 from headwater.connectors.kafka.clients.client_errors import LastError, is_refusal
+from headwater.connectors.kafka.clients.requests import answered
 from headwater.errors import HeadwaterError
 from headwater.options.secrets import hidden_in
 
@@ -42,7 +42,6 @@ _LATEST: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _EARLIEST: Any = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LEVELS = {"read_committed": IsolationLevel.READ_COMMITTED, "read_uncommitted": IsolationLevel.READ_UNCOMMITTED}
 _Question = tuple[Any, Isolation]
-_POLL_SECONDS = 0.05
 _STALE_PAUSES = (0.0, 0.1, 0.5)
 _REQUEST_SECONDS = 8.0
 
@@ -52,10 +51,18 @@ class _StaleLeaderError(Exception):
 
 
 class RdKafkaAdmin(Admin):
-    """Commits of group offsets are not waited for: what became of one is seen when the next one is sent."""
+    """Commits of group offsets are not waited for: what became of one is seen when the next one is sent.
+    `connect_seconds`: how long connections may fail before a request does."""
 
-    def __init__(self, spark: Any, properties: Mapping[str, str], settings: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        spark: Any,
+        properties: Mapping[str, str],
+        settings: Mapping[str, Any],
+        connect_seconds: float = TIMEOUT_SECONDS,
+    ) -> None:
         super().__init__(spark, properties)
+        self._connect_seconds = connect_seconds
         self._properties = properties
         self._settings = dict(settings)
         self._last_error = LastError()
@@ -228,26 +235,14 @@ class RdKafkaAdmin(Admin):
         return found
 
     def _answer(self, future: Future[Any], about: str, tolerated: frozenset[int] = frozenset()) -> Any:
-        """What a request gave; None if it failed with one of the `tolerated` codes. A refused login is known before the
-        request has waited for its broker in vain."""
-        deadline = time.monotonic() + TIMEOUT_SECONDS
-        while True:
-            try:
-                # In short waits: a refused login arrives as an event of the client, which only `poll` hands out.
-                return future.result(_POLL_SECONDS)
-            except KafkaException as error:
-                cause: KafkaError = error.args[0]
-                self._client.poll(0)
-                if cause.code() in tolerated:
-                    return None
-                raise self._translated(error, about) from None
-            except NotYet:
-                self._client.poll(0)
-                last = self._last_error.last
-                if last is not None and is_refusal(last):
-                    raise self._translated(KafkaException(last), about) from None
-                if time.monotonic() > deadline:
-                    raise self._translated(KafkaException(KafkaError(KafkaError._TIMED_OUT)), about) from None
+        """What a request gave; None if it failed with one of the `tolerated` codes."""
+        try:
+            return answered(self._client, future, self._last_error, TIMEOUT_SECONDS, self._connect_seconds)
+        except KafkaException as error:
+            cause: KafkaError = error.args[0]
+            if cause.code() in tolerated:
+                return None
+            raise self._translated(error, about) from None
 
     def _translated(self, error: KafkaException, about: str) -> HeadwaterError:
         cause: KafkaError = error.args[0]
