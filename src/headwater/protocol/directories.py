@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 from pathlib import Path
 
+from headwater.protocol.local import unusable
 from headwater.protocol.locations import join, parse_location
 
 __all__ = ["directories", "is_locked"]
@@ -15,7 +16,10 @@ def directories(root: str) -> list[str]:
     parsed = parse_location(root)
     if parsed.scheme == "file":
         place = Path(parsed.path)
-        return sorted(entry.name for entry in place.iterdir() if entry.is_dir()) if place.is_dir() else []
+        try:
+            return sorted(entry.name for entry in place.iterdir() if entry.is_dir()) if place.is_dir() else []
+        except OSError as error:
+            raise unusable(parsed.path, error, "listing it") from None
     from headwater.protocol.objects import open_object_storage
 
     return sorted(open_object_storage(root, parsed).directories())
@@ -24,10 +28,15 @@ def directories(root: str) -> list[str]:
 def is_locked(root: str, name: str) -> bool:
     """Whether a process runs the job of this checkpoint, where that can be known: on a local disk."""
     parsed = parse_location(join(root, name))
-    lock = Path(parsed.path) / "lock"
-    if parsed.scheme != "file" or not lock.is_file():
+    if parsed.scheme != "file":
         return False
-    with lock.open("rb") as file:
+    try:
+        file = (Path(parsed.path) / "lock").open("rb")
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise unusable(parsed.path, error, "lock") from None
+    with file:
         try:
             # A shared lock, given back at once: it is refused only while a job holds its exclusive one.
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

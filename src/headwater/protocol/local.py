@@ -20,7 +20,7 @@ from headwater.errors import CheckpointTakenError, MissingFileError, StorageRefu
 from headwater.protocol.disk import Disk
 from headwater.protocol.storage import AlreadyExistsError, Storage, check_name, checked_size
 
-__all__ = ["LocalStorage"]
+__all__ = ["LocalStorage", "unusable"]
 
 T = TypeVar("T")
 
@@ -152,7 +152,11 @@ class LocalStorage(Storage):
         while not self._disk.is_directory(missing[-1]):
             missing.append(_parent(missing[-1]))
         for directory in reversed(missing[:-1]):
-            self._disk.make_directory(directory)
+            try:
+                self._disk.make_directory(directory)
+            except FileNotFoundError as error:
+                # Nothing is missing of a checkpoint that is not there yet: in such a place nothing can be made.
+                raise unusable(str(self), error, f"creating '{directory}'") from None
             # A directory entry is durable only when its directory is synced: without that a crash may forget the
             # file's name.
             # A directory above may not be readable for us; then somebody else has made it, and synced it.
@@ -167,8 +171,16 @@ class LocalStorage(Storage):
         except FileNotFoundError:
             raise MissingFileError(name, str(self)) from None
         except OSError as error:
-            kind = StorageUnavailableError if error.errno in _TRANSIENT else StorageRefusedError
-            raise kind(f"'{self}' cannot be used as a checkpoint.", detail=f"{name}: {error.strerror}") from None
+            raise unusable(str(self), error, name) from None
+
+
+def unusable(location: str, error: OSError, about: str) -> StorageUnavailableError:
+    """`about` is a file, or what was done."""
+    fact, detail = f"'{location}' cannot be used as a checkpoint.", f"{about}: {error.strerror}"
+    if error.errno in _TRANSIENT:
+        return StorageUnavailableError(fact, detail=detail)
+    hint = "Choose a directory that this user may create, read and write, or an object store (s3://, gs://, az://)."
+    return StorageRefusedError(fact, detail=detail, hint=hint)
 
 
 _GONE = object()

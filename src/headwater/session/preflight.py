@@ -23,8 +23,8 @@ def check_start(job: JobPlan, jobs: Sequence[JobPlan]) -> None:
     """Raises what the job would fail with when it starts, as far as that can be known. `jobs` are all of the script: a
     topic that one of them makes need not be there yet."""
     start: JobStart = "new"
-    if job.root:
-        location = join(job.root, job.name)
+    location = join(job.root, job.name) if job.root else ""
+    if location:
         if is_locked(job.root, job.name):
             raise _held(job, location)
         genesis = Checkpoint(open_storage(location)).genesis()
@@ -35,12 +35,22 @@ def check_start(job: JobPlan, jobs: Sequence[JobPlan]) -> None:
     written = {topic for other in jobs for topic in other.plan.table.connector.topics(other.plan.table)}
     job.plan.table.connector.check_sink(job.plan.table)
     check_sources(job.plan, written, start)
+    if location:
+        _check_usable(location)
 
 
 def check_sources(plan: Node, made: Collection[str] = (), start: JobStart = "new") -> None:
     """Raises if what a plan reads is not there. `made` are topics that will be."""
     for table in {id(node.table): node.table for node in walk(plan) if isinstance(node, Scan)}.values():
         table.connector.check_source(table, start, made)
+
+
+def _check_usable(location: str) -> None:
+    """Makes the directory, as the job will: whether that is possible is not known before. It comes last, so that a job
+    that fails for another reason leaves none."""
+    storage = open_storage(location)
+    storage.lock()
+    storage.unlock()
 
 
 def _held(job: JobPlan, location: str) -> CheckpointTakenError:

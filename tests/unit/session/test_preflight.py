@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
+import os
 from pathlib import Path
 
 import pytest
 
-from headwater.connectors.kafka.clients import rdkafka_admin
 from headwater.control.registry import Registration
-from headwater.errors import CheckpointTakenError, IncompatibleCheckpointError, KafkaUnavailableError
+from headwater.errors import (
+    CheckpointTakenError,
+    IncompatibleCheckpointError,
+    KafkaUnavailableError,
+    StorageRefusedError,
+)
 from headwater.protocol.checkpoint import Checkpoint
 from headwater.protocol.records import Genesis
 from headwater.protocol.storage import open_storage
 from headwater.session.definitions import Definitions, JobPlan
+from headwater.session.orphaned_checkpoints import check_unused
 from headwater.session.preflight import check_start
 from headwater.sql.parser import parse_script
 
@@ -21,6 +28,13 @@ GENERATED = """
 CREATE TABLE clicks (who STRING, page STRING) WITH ('connector' = 'datagen');
 CREATE TABLE totals (k STRING, n BIGINT) WITH ('connector' = 'blackhole');
 INSERT INTO totals SELECT {key}, COUNT(*) FROM clicks GROUP BY {key};
+"""
+
+AWAY = """
+CREATE TABLE clicks (who STRING) WITH (
+  'connector' = 'kafka', 'topic' = 'a', 'format' = 'raw', 'properties.bootstrap.servers' = '{servers}');
+CREATE TABLE nowhere (who STRING) WITH ('connector' = 'blackhole');
+INSERT INTO nowhere SELECT who FROM clicks;
 """
 
 
@@ -66,14 +80,54 @@ def test_who_holds_a_checkpoint_is_named(tmp_path: Path) -> None:
     assert "headwater stop totals" in known.value.hint
 
 
-def test_a_broker_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rdkafka_admin, "_REQUEST_SECONDS", 1.0)  # what a request waits for is not what is tested
-    script = """
-    CREATE TABLE clicks (who STRING) WITH ('connector' = 'kafka', 'topic' = 'a', 'format' = 'raw',
-      'properties.bootstrap.servers' = '127.0.0.1:1');
-    CREATE TABLE nowhere (who STRING) WITH ('connector' = 'blackhole');
-    INSERT INTO nowhere SELECT who FROM clicks;
-    """
-    job = planned(script, tmp_path)
-    with pytest.raises(KafkaUnavailableError, match="No Kafka broker answers"):
+def checked(job: JobPlan) -> None:
+    """In the order of a run."""
+    check_unused([job], ())
+    check_start(job, [job])
+
+
+def refusal(root: Path) -> StorageRefusedError:
+    with pytest.raises(StorageRefusedError) as raised:
+        checked(planned(GENERATED.format(key="who"), root))
+    return raised.value
+
+
+def test_a_directory_that_cannot_be_created(tmp_path: Path) -> None:
+    nowhere = refusal(Path("/proc/headwater"))
+    assert nowhere.fact == "'/proc/headwater/totals' cannot be used as a checkpoint."
+    assert nowhere.detail == f"creating '/proc/headwater': {os.strerror(errno.ENOENT)}"
+    assert nowhere.hint.startswith("Choose a directory")
+    (tmp_path / "file").touch()
+    assert refusal(tmp_path / "file").fact == f"'{tmp_path / 'file' / 'totals'}' cannot be used as a checkpoint."
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.parametrize("mode", [0o000, 0o500])
+def test_a_directory_of_somebody_else(tmp_path: Path, mode: int) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode)
+    assert os.strerror(errno.EACCES) in refusal(closed).detail
+    assert os.strerror(errno.EACCES) in refusal(closed / "below").detail
+
+
+def test_a_job_that_cannot_start_leaves_no_directory(tmp_path: Path) -> None:
+    job = planned(AWAY.format(servers="127.0.0.1:1"), tmp_path)
+    with pytest.raises(KafkaUnavailableError):
         check_start(job, [job])
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("servers", "fact", "detail"),
+    [
+        ("127.0.0.1:1", "No Kafka broker answers at '127.0.0.1:1'.", "Connection refused"),
+        ("nowhere.invalid:1", "The host name in 'nowhere.invalid:1' is not known.", "Failed to resolve"),
+    ],
+)
+def test_a_broker_that_is_not_there(tmp_path: Path, servers: str, fact: str, detail: str) -> None:
+    job = planned(AWAY.format(servers=servers), tmp_path)
+    with pytest.raises(KafkaUnavailableError) as raised:
+        check_start(job, [job])
+    assert raised.value.fact == fact
+    assert detail in raised.value.detail
+    assert "Check" in raised.value.hint
