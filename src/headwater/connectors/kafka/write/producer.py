@@ -252,7 +252,7 @@ class Producer:
         self._under_way = outcome
         wait([outcome], seconds + _LATE_SECONDS)
         if not outcome.done():
-            raise reported(KafkaError._TIMED_OUT, b"the transaction was not begun in time")
+            raise reported(KafkaError._TIMED_OUT, b"the transaction did not start in time")
         outcome.result()
 
     def _send_offset(self, group: str, topic: str, committed: Committed, seconds: float) -> None:
