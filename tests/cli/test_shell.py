@@ -167,6 +167,19 @@ def test_a_session_from_the_first_word_to_the_last(
     assert shell.program.exitstatus == 0
 
 
+def test_a_job_that_ends_is_reported_above_the_line_that_is_typed(terminal: Callable[..., Terminal]) -> None:
+    shell = terminal("sql", "--master", "local[2]")
+    shell.await_text("Spark is ready")
+    shell.line("CREATE TABLE numbers (n INT) WITH ('connector' = 'datagen', 'number-of-rows' = '10');")
+    shell.line("CREATE TABLE nowhere (n INT) WITH ('connector' = 'blackhole');")
+    shell.line("INSERT INTO nowhere SELECT n FROM numbers;")
+    shell.await_text("Job 'nowhere' runs in the background")
+    shell.type("SELECT 40")
+    shell.await_text(r"^Job 'nowhere' finished\.\nheadwater> SELECT 40")
+    shell.line(" + 2 AS answer;")
+    assert shell.await_text(r"^ +42\n1 row").count("Job 'nowhere' finished") == 1
+
+
 def test_completion_and_history(terminal: Callable[..., Terminal], tmp_path: Path) -> None:
     shell = terminal("sql", "--master", "nowhere")  # no Spark is needed to type
     shell.await_text("^headwater>")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from collections.abc import Mapping
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["read_and_execute"]
 
+_REPORT_SECONDS = 0.2
 _PROMPT, _MORE = "headwater> ", "        -> "
 _STYLE = Style.from_dict(
     {
@@ -53,14 +55,23 @@ def read_and_execute(shell: Shell, connection: Mapping[str, str]) -> None:
     while not shell.ended:
         shell.report()
         try:
-            with patch_stdout(raw=True):  # rows of 'print' tables appear above the line
-                text = prompt.prompt(_PROMPT)
+            with patch_stdout(raw=True):  # rows of 'print' tables, and what is reported, appear above the line
+                text = prompt.prompt(_PROMPT, pre_run=lambda: _report_while_typing(shell))
         except KeyboardInterrupt:  # forget what is typed
             continue
         except EOFError:
             return
         if text.strip():
             shell.execute(text)
+
+
+def _report_while_typing(shell: Shell) -> None:
+    async def report() -> None:
+        while True:
+            await asyncio.sleep(_REPORT_SECONDS)
+            shell.report()
+
+    get_app().create_background_task(report())  # which ends with the line
 
 
 def _opened(shell: Shell, connection: Mapping[str, str]) -> PromptSession[str]:

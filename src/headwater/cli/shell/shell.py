@@ -98,7 +98,8 @@ class Shell:
                 return
 
     def report(self) -> None:
-        """What has happened since the last time: Spark that did not start, jobs that have ended."""
+        """What has happened since the last time: Spark that did not start, jobs that have ended. Called while a line is
+        typed, too."""
         if self._spark_error is not None and not self._told:
             self._told = True
             _show_error(self._spark_error)
@@ -106,8 +107,8 @@ class Shell:
             if not job.running and id(job) not in self._reported:
                 self._reported.add(id(job))
                 if job.error is not None:
-                    typer.secho(f"Job '{job.name}' failed.", fg="red", err=True)
-                    typer.echo(fitted(error_message(job.error)), err=True)
+                    failed = typer.style(f"Job '{job.name}' failed.", fg="red")
+                    typer.echo(f"{failed}\n{fitted(error_message(job.error))}", err=True)
                 else:
                     typer.echo(f"Job '{job.name}' {job.progress().status}.", err=True)
 
@@ -170,8 +171,8 @@ def _waiting(why: str) -> Iterator[None]:
 
 
 def _show_error(error: Exception) -> None:
-    typer.secho("Error: ", fg="red", bold=True, nl=False, err=True)
-    typer.echo(fitted(error_message(error)), err=True)
+    # In one piece: above a line that is being typed, every piece is drawn by itself.
+    typer.echo(typer.style("Error: ", fg="red", bold=True) + fitted(error_message(error)), err=True)
 
 
 @contextmanager
