@@ -26,7 +26,7 @@ HEADWATER = [sys.executable, "-c", "from headwater.cli import main; main()"]
 SCRIPT = """\
 CREATE TABLE orders (id STRING, region STRING, price INT, PRIMARY KEY (id) NOT ENFORCED) WITH (
   'connector' = 'upsert-kafka', 'topic' = '${orders}', 'properties.bootstrap.servers' = '${kafka}',
-  'key.format' = 'raw', 'value.format' = 'json', 'scan.bad-records' = 'skip'
+  'key.format' = 'raw', 'value.format' = 'json', 'scan.bad-records' = '${bad}'
 );
 CREATE TABLE totals (region STRING, n BIGINT, total BIGINT, PRIMARY KEY (region) NOT ENFORCED) WITH (
   'connector' = 'upsert-kafka', 'topic' = '${totals}', 'properties.bootstrap.servers' = '${kafka}',
@@ -56,16 +56,17 @@ def topics(unique_topic: Callable[[str], str]) -> dict[str, str]:
 
 
 @pytest.fixture
-def run(kafka: Kafka, topics: dict[str, str], tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def policy() -> str:
+    """What is done with bad messages."""
+    return "skip"
+
+
+@pytest.fixture
+def run(kafka: Kafka, topics: dict[str, str], policy: str, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     kafka.create(dict.fromkeys(topics.values(), 2))
-    kafka.produce(
-        [
-            *(order(topics["orders"], n) for n in range(2000)),
-            Record(topics["orders"], b"bad", b'{"id": "bad", "price": "<b>twelve</b>"}'),
-        ]
-    )
+    kafka.produce([order(topics["orders"], n) for n in range(2000)])
     (tmp_path / "orders.sql").write_text(SCRIPT, encoding="utf-8")
-    values = {"kafka": kafka.bootstrap_servers, **topics}
+    values = {"kafka": kafka.bootstrap_servers, "bad": policy, **topics}
     variables = [word for key, value in values.items() for word in ("--var", f"{key}={value}")]
     process = subprocess.Popen(
         [*HEADWATER, "run", "--ui", "0", "orders.sql", "--checkpoint", "state", *variables],
@@ -84,6 +85,10 @@ def order(topic: str, n: int) -> Record:
     return Record(topic, f"o{n}".encode(), json.dumps(row).encode())
 
 
+def bad_order(topic: str) -> Record:
+    return Record(topic, b"bad", b'{"id": "bad", "price": "<b>twelve</b>"}')
+
+
 def feed(kafka: Kafka, topic: str) -> None:
     for second in range(200):
         rows = int(600 + 400 * math.sin(second / 20))
@@ -98,7 +103,8 @@ def test_a_real_job_is_seen_and_stopped(
     tmp_path: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    status = until_it_has_read(run, tmp_path)
+    kafka.produce([bad_order(topics["orders"])])
+    status = until_it_has_read(run, tmp_path, 2001)
     browser = Browser(tmp_path_factory.mktemp("chromium"))
     try:
         browser.size(1280, 900)
@@ -127,13 +133,41 @@ def test_a_real_job_is_seen_and_stopped(
         browser.close()
 
 
-def until_it_has_read(run: subprocess.Popen[str], directory: Path) -> dict[str, Any]:
+@pytest.mark.parametrize("policy", ["fail"])
+def test_a_real_job_that_fails_says_why_although_its_run_has_ended(
+    run: subprocess.Popen[str],
+    kafka: Kafka,
+    topics: dict[str, str],
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    status = until_it_has_read(run, tmp_path, 2000)
+    browser = Browser(tmp_path_factory.mktemp("chromium"))
+    try:
+        browser.size(390, 844)
+        browser.open(status["page"])
+        browser.until("document.body.innerText.includes('2,000 in all')")
+        kafka.produce([bad_order(topics["orders"])])
+        browser.until("!document.getElementById('away').hidden", 100)
+        error = browser.run("document.getElementById('job-error').textContent")
+        assert "A message of table 'orders' could not be decoded as json" in error
+        assert "Hint: " in error
+        assert browser.run("document.querySelector('.job-card .status').textContent") == "failed"
+        assert browser.run("document.getElementById('stop').hidden")
+        assert browser.run("document.documentElement.scrollWidth <= window.innerWidth")
+        _, err = run.communicate(timeout=100)
+        assert (run.returncode, error.splitlines()[0] in err) == (1, True), err
+    finally:
+        browser.close()
+
+
+def until_it_has_read(run: subprocess.Popen[str], directory: Path, rows: int) -> dict[str, Any]:
     deadline = time.monotonic() + 200
     while time.monotonic() < deadline:
         assert run.poll() is None, run.communicate()[1]
         answer = headwater(directory, "status", "totals", "--checkpoint", "state", "--json")
         status: dict[str, Any] = json.loads(answer) if answer else {}
-        if status.get("rows_in") == 2001 and "page" in status:
+        if status.get("rows_in") == rows and "page" in status:
             return status
         time.sleep(0.5)
     raise AssertionError("it never read everything")

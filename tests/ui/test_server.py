@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -61,6 +62,16 @@ def client(an_hour: tuple[Monitor, list[Job]]) -> Iterator[Client]:
     server = PageServer(an_hour[0], 0)
     yield Client(server)
     server.close()
+
+
+def test_a_page_that_is_open_sees_how_the_run_has_ended(an_hour: tuple[Monitor, list[Job]]) -> None:
+    server = PageServer(an_hour[0], 0)
+    page = Client(server)
+    page.api("/api/state")
+    closing = threading.Thread(target=server.close)
+    closing.start()
+    assert page.api("/api/state")["run"]
+    closing.join()
 
 
 PRIVATE = ["/", "/api/state", "/api/jobs/totals", "/api/jobs/totals?since=1"]

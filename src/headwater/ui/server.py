@@ -18,6 +18,7 @@ import json
 import re
 import secrets
 import threading
+import time
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
@@ -39,6 +40,7 @@ DEFAULT_PORT = 4848
 _TRIED_PORTS = 20
 _HOST = "127.0.0.1"
 _STOP_SECONDS = 0.05  # how often it looks whether it shall end: at the end of a run, someone waits for that
+_OPEN_SECONDS, _LAST_LOOK_SECONDS = 3.0, 1.5
 _NAMES = {"127.0.0.1", "localhost", "[::1]"}
 _SCRIPTS = ("page.js", "charts.js", "plan.js", "format.js")
 _STATIC = {"page.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"} | dict.fromkeys(
@@ -81,6 +83,11 @@ class PageServer:
         return f"http://{_HOST}:{self.port}/?token={self.token}"
 
     def close(self) -> None:
+        """A page that is open asks every second: it shall show how the run has ended, and is waited for."""
+        ended = time.monotonic()
+        is_open = self._server.asked > ended - _OPEN_SECONDS
+        while is_open and self._server.answered < ended and time.monotonic() < ended + _LAST_LOOK_SECONDS:
+            time.sleep(_STOP_SECONDS)
         self._server.shutdown()
         self._server.server_close()
 
@@ -90,6 +97,8 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 64  # a browser asks for all files of the page at once
     monitor: Monitor
     token: str
+    asked = float("-inf")  # when a page asked last
+    answered = float("-inf")  # when it asked for the last answer that it has got
 
 
 def _bound(port: int | None) -> _Server:
@@ -151,7 +160,10 @@ class _Handler(BaseHTTPRequestHandler):
             page = _static("page.html").replace(b"{{token}}", self.server.token.encode())
             return self._send(HTTPStatus.OK, page, "text/html; charset=utf-8")
         if path == "/api/state":
-            return self._json(_state(monitor, _number(asked.get("event", ""))))
+            now = self.server.asked = time.monotonic()
+            self._json(_state(monitor, _number(asked.get("event", ""))))
+            self.server.answered = now
+            return None
         if job is not None:
             content = _job(monitor, unquote(job[1]), _number(asked.get("since", "")))
             if content is not None:
