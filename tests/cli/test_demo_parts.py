@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-from headwater.cli.demo import verdict_lines
+from headwater.cli import app
+from headwater.cli.demo import NEXT, verdict_lines
 from headwater.demo.results import avro_counts, csv_counts
 from headwater.demo.run import Verdict
 from headwater.demo.scripts import COPY, COUNT, query_of, script
@@ -51,3 +52,11 @@ def test_a_verdict_says_what_differs() -> None:
         "✗ t: not equal to a recount of the input",
         "    Europe: (2, 1), recounted (1, 1) (page views, visitors)",
     ]
+
+
+def test_what_to_try_next_is_there_after_an_installation() -> None:
+    """Commands alone: files of the repository are not installed."""
+    commands = {c.name for c in app.registered_commands} | {g.name for g in app.registered_groups}
+    for step, _ in NEXT:
+        program, command, *_ = step.split()
+        assert (program, command in commands, "." in step) == ("headwater", True, False), step

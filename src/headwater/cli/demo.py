@@ -18,10 +18,10 @@ __all__ = ["DemoView", "demo"]
 
 _LOOK_EVERY = 0.1
 NEXT = (
+    ("headwater init shop", "a project folder: tables, a script and a test of it"),
+    ("headwater sql", "a shell: SELECT shows rows, INSERT starts a job"),
     ("headwater broker start", "a broker that stays, for scripts of your own"),
-    ("headwater run examples/first.sql", "rows out of thin air, on your screen"),
     ("headwater options upsert-kafka", "what can be said in a WITH clause"),
-    ("headwater explain SCRIPT", "the plan: changes, keys and state of every operator"),
 )
 
 
