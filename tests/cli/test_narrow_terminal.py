@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from io import StringIO
 
 import pytest
@@ -9,7 +11,8 @@ from rich.console import Console
 
 from headwater.cli.select_output import _table
 from headwater.cli.shell.commands import _help
-from headwater.cli.style import boxed
+from headwater.cli.style import boxed, show_error
+from headwater.errors import JobError
 from headwater.plan.nodes import Column
 from headwater.results.text import change_count
 from headwater.sql.types import BIGINT, STRING
@@ -53,6 +56,19 @@ def test_help_is_wrapped_between_words(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert max(map(len, lines)) <= 50
     after = lines[next(i for i, line in enumerate(lines) if "\\jobs" in line) + 1]
     assert after.startswith(" " * 20), "what follows stands below the meaning"
+
+
+def test_an_error_is_wrapped_with_its_first_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    show_error(JobError("Directory '/proc/x' is no place for a job.", hint="Choose another one."))
+    assert re.sub(r"\x1b\[\d+m", "", capsys.readouterr().err).splitlines() == [
+        "Error: Directory '/proc/x' is no place",
+        "for a job.",
+        "Hint: Choose another one.",
+    ]
 
 
 def test_one_change_is_not_changes() -> None:

@@ -31,7 +31,7 @@ from headwater.cli import (
     topic,
     version,
 )
-from headwater.cli.style import error_message, fitted
+from headwater.cli.style import show_error
 
 __all__ = ["app", "main"]
 
@@ -81,8 +81,7 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("HEADWATER_DEBUG", "") == "1":
             raise
-        typer.secho("Error: ", fg="red", bold=True, nl=False, err=True)
-        typer.echo(fitted(error_message(error)), err=True)
+        show_error(error)
         sys.exit(1)
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "fitted",
     "rate",
     "seconds",
+    "show_error",
     "show_table",
     "size",
     "span",
@@ -99,6 +100,13 @@ def error_message(error: BaseException) -> str:
     if isinstance(error, HeadwaterError):
         return hidden_in(str(error), {})
     return f"{type(error).__name__}: {error}\nHint: This is a bug in Headwater. HEADWATER_DEBUG=1 shows where it arose."
+
+
+def show_error(error: BaseException) -> None:
+    """To standard error. In one piece: above a line that is typed in the shell, every piece is drawn by itself."""
+    word = "Error: "
+    text = fitted(f"{word}{error_message(error)}")
+    typer.echo(typer.style(word, fg="red", bold=True) + text.removeprefix(word), err=True)
 
 
 def fitted(text: str) -> str:

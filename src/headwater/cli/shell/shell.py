@@ -18,7 +18,7 @@ from headwater.cli.select_output import RowFormat, show_query
 from headwater.cli.shell.commands import run_command
 from headwater.cli.signals import in_background
 from headwater.cli.spark_output import end_session, start_spark
-from headwater.cli.style import error_message, fitted, seconds, show_table
+from headwater.cli.style import error_message, fitted, seconds, show_error, show_table
 from headwater.errors import HeadwaterError
 from headwater.session.preflight import check_sources
 from headwater.sql import statements as s
@@ -78,11 +78,11 @@ class Shell:
             else:
                 self.run_sql(text)
         except HeadwaterError as error:
-            _show_error(error)
+            show_error(error)
         except KeyboardInterrupt:
             typer.echo("Interrupted.", err=True)
         except Exception as error:  # noqa: BLE001 - a bug in one statement is not the end of the others
-            _show_error(error)
+            show_error(error)
 
     def run_sql(self, text: str, name: str = "") -> None:
         """Statement by statement: the first that fails is the last one."""
@@ -102,7 +102,7 @@ class Shell:
         typed, too."""
         if self._spark_error is not None and not self._told:
             self._told = True
-            _show_error(self._spark_error)
+            show_error(self._spark_error)
         for job in self.session.jobs:
             if not job.running and id(job) not in self._reported:
                 self._reported.add(id(job))
@@ -168,11 +168,6 @@ def _waiting(why: str) -> Iterator[None]:
         yield
     finally:
         typer.echo("\r\x1b[K" if shown else "", nl=False, err=True)
-
-
-def _show_error(error: Exception) -> None:
-    # In one piece: above a line that is being typed, every piece is drawn by itself.
-    typer.echo(typer.style("Error: ", fg="red", bold=True) + fitted(error_message(error)), err=True)
 
 
 @contextmanager
