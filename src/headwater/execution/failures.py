@@ -47,6 +47,7 @@ _UNREACHABLE = re.compile(
     r"|No resolvable bootstrap urls|Failed to get records"
 )
 _RAISED = re.compile(RAISED + r"(.+?)(?:\n|SQLSTATE|\Z)")
+_HINT = "Hint: "
 _SPARK_ADVICE = re.compile(r" (?:Use [`']try_(?!cast)|If necessary set \"spark\.)[^.]*(?:\.[^. ][^.]*)*\.")
 _UNKNOWN_SCHEMA = re.compile(UNKNOWN_SCHEMA + r" (\d+)")
 _WORKER_LOST = re.compile(
@@ -122,7 +123,12 @@ def _raised_by_us(text: str, job: str) -> HeadwaterError | None:
     match = re.search(r"headwater\.errors\.(\w+): (.+?)(?:\n\n|\n\tat |\Z)", text, re.DOTALL)
     if match is None:
         return None
-    return _RAISED_BY_WORKERS.get(match[1], JobError)(f"Job '{job}' failed: {match[2].strip()}")
+    # As the error wrote itself: a fact, details, a hint. A job that retries shows the fact alone.
+    fact, *more = match[2].strip().splitlines()
+    hint = more.pop().removeprefix(_HINT) if more and more[-1].startswith(_HINT) else ""
+    if match[1] not in _RAISED_BY_WORKERS:
+        return JobError(f"Job '{job}' failed: {fact}", detail="\n".join(more), hint=hint)
+    return _RAISED_BY_WORKERS[match[1]](fact, detail="\n".join(more), hint=hint)
 
 
 _RAISED_BY_WORKERS = {

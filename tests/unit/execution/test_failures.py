@@ -73,6 +73,15 @@ def test_what_was_raised_in_a_worker_is_named() -> None:
     assert error.detail == "IndexError: list index out of range"
 
 
+def test_an_error_of_a_worker_keeps_its_parts() -> None:
+    raised = KafkaUnavailableError("The broker does not answer.", detail="_TRANSPORT: gone\nbefore", hint="Check it.")
+    found = translated(f"Traceback:\n  File x\nheadwater.errors.KafkaUnavailableError: {raised}\n\n\tat org.apache")
+    assert (found.fact, found.detail, found.hint) == (raised.fact, raised.detail, raised.hint)
+    assert is_transient(found)
+    odd = translated("headwater.errors.JobError: A batch is odd.\nHint: Look.")
+    assert (odd.fact, odd.hint) == ("Job 'j' failed: A batch is odd.", "Look.")
+
+
 def test_secrets_are_taken_out_of_what_clients_say() -> None:
     said = f"bad config {JAAS} with 'key-word' of ann-client, and pa\\\"ss word alone"
     for text in (str(translated(said)), str(translated(f"TimeoutException: {said}")), hidden_in(said, OPTIONS)):
