@@ -53,7 +53,7 @@ function away(is) {
 function draw() {
   const { run } = page;
   $("run").textContent = `${run.title} · process ${run.process} on ${run.host} · ${run.version}`;
-  $("spark").hidden = !run.spark_ui;
+  $("spark").hidden = !run.spark_ui || !$("away").hidden; // it ends with the run
   if (run.spark_ui) $("spark").href = run.spark_ui;
   $("jobs").replaceChildren(...(run.jobs.length ? run.jobs.map(card) : [el("p", { class: "empty" }, "Spark is starting; jobs follow.")]));
   drawEvents();
