@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
+from io import StringIO
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
 
 from headwater.cli import app
 from headwater.cli.demo import NEXT, verdict_lines
+from headwater.cli.demo_screen import DemoScreen
 from headwater.demo.results import avro_counts, csv_counts
 from headwater.demo.run import Verdict
-from headwater.demo.scripts import COPY, COUNT, query_of, script
+from headwater.demo.scripts import COPY, COUNT, OUTPUTS, query_of, script
 from headwater.demo.traffic import REGIONS, Traffic
 
 
@@ -52,6 +58,22 @@ def test_a_verdict_says_what_differs() -> None:
         "✗ t: not equal to a recount of the input",
         "    Europe: (2, 1), recounted (1, 1) (page views, visitors)",
     ]
+
+
+@pytest.mark.parametrize("width", [60, 80, 104, 140])
+def test_numbers_are_whole_at_every_width(width: int) -> None:
+    """Where there is little room, the bars beside them are left out."""
+    counts = dict.fromkeys(REGIONS, (123_456, 45_678))
+    run = SimpleNamespace(followers=dict.fromkeys(OUTPUTS), counts=lambda _: counts, feed=None, jobs=[], phase="")
+    console = Console(width=width, file=StringIO())
+    screen = DemoScreen(run, 60, console)  # type: ignore[arg-type]
+    screen.show(1.0)
+    screen.close()
+    assert isinstance(console.file, StringIO)
+    shown = console.file.getvalue()
+    assert shown.count("123,456") == shown.count("45,678") >= 2 * len(REGIONS)
+    assert "…" not in shown
+    assert ("█" in shown) == (width > 60)
 
 
 def test_what_to_try_next_is_there_after_an_installation() -> None:

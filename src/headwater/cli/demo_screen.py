@@ -32,7 +32,8 @@ __all__ = ["DemoScreen"]
 _TITLES = {COUNT: "upsert-kafka · avro", COPY: "kafka · csv"}
 _FLASH = 0.5
 _BAR = 18
-_NUMBERS = 40  # columns of a panel that are not the bar
+_LEAST_BAR = 4
+_NUMBERS, _NUMBERS_OF_BOTH = 40, 58  # columns of a panel that are not the bar: of one table, of both
 _SIDE_BY_SIDE = 104  # columns
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
@@ -92,8 +93,11 @@ class DemoScreen:
     def _panel(self, names: Sequence[str], title: str, subtitle: str = "") -> Panel:
         table = Table(box=None, expand=True, header_style="dim", padding=(0, 1), pad_edge=False)
         table.add_column("user_region", no_wrap=True)
-        bar = min(_BAR, self._console.width // 2 - _NUMBERS) if len(names) == 1 else _BAR
-        table.add_column("", width=bar)
+        width = self._console.width
+        bar = min(_BAR, width // 2 - _NUMBERS if len(names) == 1 else width - _NUMBERS_OF_BOTH)
+        has_bar = bar >= _LEAST_BAR  # where there is no room for both, numbers go before it
+        if has_bar:
+            table.add_column("", width=bar)
         for _ in names:
             table.add_column("pv", justify="right", no_wrap=True)
             table.add_column("uv", justify="right", no_wrap=True)
@@ -102,7 +106,8 @@ class DemoScreen:
         for region in sorted(shown[0][1].keys() | REGIONS.keys(), key=_place):
             pv = shown[0][1].get(region, (0, 0))[0]
             cells = [cell for name, counts in shown for cell in self._cells(name, region, counts)]
-            table.add_row(Text(region, "" if pv else "dim"), Text(_bar(pv / greatest, bar), "blue"), *cells)
+            drawn = [Text(_bar(pv / greatest, bar), "blue")] if has_bar else []
+            table.add_row(Text(region, "" if pv else "dim"), *drawn, *cells)
         heading = Text.assemble((title, "bold"), "  ", (subtitle, "dim"))
         return Panel(table, title=heading, title_align="left", box=box.ROUNDED, border_style="blue", padding=(0, 1))
 
