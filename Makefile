@@ -11,7 +11,7 @@ BIN    := $(VENV)/bin
 .PHONY: help setup demo test test-long test-flink check bench bench-formats bench-delivery bench-state bench-operators soak docs clean
 
 # two processes: each has a broker and a Spark of its own, and both together need some 4 GB of memory
-PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist worksteal --durations 15
 # 'make soak MINUTES=60'
 MINUTES ?= 30
 

@@ -34,7 +34,8 @@ def computed_below(node: n.Node, passed: tuple[type[n.Node], ...] = ()) -> Compu
     are `passed`, which give the columns of their input, and perhaps more."""
     if isinstance(node, n.Scan):
         return ComputedBelow(node, {name: ColumnRef(name) for name in node.names}, None)
-    if not isinstance(node, (n.Project, n.Filter, *passed)):
+    # The column of processing time is not computed of the table's: it is not among the values.
+    if not isinstance(node, (n.Project, n.Filter, n.ProcessingTime, *passed)):
         return None
     below = computed_below(node.inputs[0], passed)
     if below is None:
