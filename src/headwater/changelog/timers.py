@@ -73,7 +73,8 @@ class TimeIndex:
         entries, others = self._until(table, time)
         if not entries.num_rows:
             return entries
-        if table.keep_above(_last_hash(time), entries.num_rows):
+        # What else is due in the same second would be written again, too.
+        if table.keep_above(_last_hash(time), entries.num_rows - others.num_rows):
             keys, values = ([flat(others, f.name) for f in columns] for columns in (self.spec.keys, self.values))
             table.write(flat(others, HASH).to_numpy(), keys, values, np.zeros(others.num_rows, dtype=np.bool_))
         else:
