@@ -5,7 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from headwater.changelog.local_windows import LocalWindows
 from headwater.execution.lowering.computed import ComputedBelow, computed_below
+from headwater.execution.lowering.local_windows import _windows_of_table
+from headwater.plan import nodes as n
 from headwater.session import Session
 
 TABLES = """
@@ -77,3 +80,30 @@ def test_filters_are_conditions_on_columns_of_the_table() -> None:
     assert found.where.evaluate(COLUMNS, 4).to_pylist() == [False, True, None, False]
     assert below("a AS v FROM t WHERE UPPER(name) = 'A'") is None
     assert below("COUNT(*) AS v FROM t") is None
+
+
+def windows(column: str) -> LocalWindows | None:
+    session = Session()
+    session.sql(
+        f"CREATE TABLE e ({column} BIGINT, at TIMESTAMP(3), WATERMARK FOR at AS at) WITH ('connector' = 'kafka', "
+        "'topic' = 'e', 'properties.bootstrap.servers' = 'localhost:9092', 'format' = 'json');"
+        "CREATE TABLE out_ (k BIGINT, n BIGINT) WITH ('connector' = 'blackhole')"
+    )
+    (plan,) = session.check(
+        f"INSERT INTO out_ SELECT {column}, COUNT(*) FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(at), INTERVAL '1' SECOND)) "
+        f"WHERE {column} > 0 GROUP BY window_start, window_end, {column}"
+    )
+    (node,) = (node for node in n.walk(plan) if isinstance(node, n.WindowAggregate))
+    found = _windows_of_table(node)
+    return found[1] if found is not None else None
+
+
+def test_windows_of_columns_are_computed_before_the_shuffle() -> None:
+    found = windows("k")
+    assert found is not None
+    assert ("k", "k") in found.groups.groups
+
+
+@pytest.mark.parametrize("column", ["__time", "__of_watermark", "__where", "__start", "__end"])
+def test_a_column_with_a_name_of_ours_is_not_taken_for_the_time(column: str) -> None:
+    assert windows(column) is None

@@ -30,6 +30,7 @@ __all__ = ["local_windows"]
 
 _TIME, _WATERMARK, _WHERE = "__time", "__of_watermark", "__where"
 """Columns beside those that are aggregated: the time of windows, what the watermark is made of, which rows count."""
+_OWN = frozenset({_TIME, _WATERMARK, _WHERE, START, END})
 
 
 def local_windows(lowering: Lowering, node: n.WindowAggregate) -> DataFrame | None:
@@ -135,6 +136,9 @@ def _windows_of_table(node: n.WindowAggregate) -> tuple[ComputedBelow, LocalWind
     moved = watermark.expression.as_moved
     # A row that is filtered out below the watermark would not move it.
     if timed is None or marked is None or marked.where is not None or moved is None:
+        return None
+    # A column of the user's would be taken for one of these.
+    if _OWN & below.values.keys():
         return None
     groups = pre_aggregation(node, {name: name for name in below.values}, node.by)
     paned, spec = node.over.panes is not None, table.spec
