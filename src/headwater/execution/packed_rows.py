@@ -91,8 +91,11 @@ class PackedRows:
         )
 
     def _alone(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        names = [*(name for name, _ in self.names), PLACE]
-        return rows.select(names)
+        # Spark gives instants in the session's time zone, and says which fields are never NULL. Both kinds of rows are
+        # computed and added up together, so that they must have the same types.
+        names = [name for name, _ in self.names]
+        columns = [rows.column(name).cast(self.schema.field(name).type) for name in names]
+        return pa.RecordBatch.from_arrays([*columns, rows.column(PLACE)], names=[*names, PLACE])
 
     def _rows(self, value: pa.Buffer) -> pa.RecordBatch:
         rows = pa.ipc.read_record_batch(value, self.schema)

@@ -189,3 +189,15 @@ def test_groups_and_late_rows_do_not_depend_on_what_is_refused_or_where_batches_
             assert (found, summed) == (counts, totals), f"seed {seed}"
             assert sum(mark for where, mark in reports.items() if where[1] == "late") == late, f"seed {seed}"
             assert known == {f"t:{place}": mark // MILLI for place, mark in marks.items()}, f"seed {seed}"
+
+
+def test_instants_of_rows_that_spark_has_decoded_are_those_of_packed_rows() -> None:
+    """Spark gives them in the session's time zone, and rows of both kinds are added up together."""
+    utc, local = pa.timestamp("us", "UTC"), pa.timestamp("us", "Europe/Berlin")
+    read = pa.schema([("__at", utc), ("partition", pa.int64())])
+    packed = PackedRows.of(ReadColumns({"at": "__at"}, "__refused", ("partition",), lambda frame, _: frame), read)
+    value = packed.packed(pa.RecordBatch.from_arrays([pa.array([1], utc), pa.array([0])], schema=read)).to_pybytes()
+    columns = [pa.array([None, 2], local), pa.array([None, 0]), pa.array([value, None], pa.binary())]
+    given = pa.RecordBatch.from_arrays(columns, names=["at", PLACE, PACKED])
+    rows = pa.concat_tables([pa.Table.from_batches([batch]) for batch in packed.unpacked([given])])
+    assert rows.column("at").combine_chunks().equals(pa.chunked_array([pa.array([1, 2], utc)]).combine_chunks())
