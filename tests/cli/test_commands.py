@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,12 @@ INSERT INTO totals SELECT who, COUNT(*) FROM shop GROUP BY who;
 def script(tmp_path: Path) -> str:
     (tmp_path / "totals.sql").write_text(SCRIPT, encoding="utf-8")
     return "totals.sql"
+
+
+def test_the_package_is_the_command_line() -> None:
+    command = [sys.executable, "-m", "headwater", "options", "debezium-json"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "ignore-parse-errors" in said.stdout
 
 
 def test_check_notes_what_has_no_effect(invoke: Invoke) -> None:

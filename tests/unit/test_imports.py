@@ -57,6 +57,7 @@ DIRECTION: Mapping[str, tuple[str, ...]] = {
         *_BASE, "install", "plugins", "broker", "sql", "options", "catalog", "protocol", "plan", "formats",
         "connectors", "reference", "execution", "control", "session", "ui", "testing", "demo",
     ),
+    "__main__": ("cli",),
 }  # fmt: skip
 
 # Where types alone are named: the registry knows what it holds by text.
