@@ -42,7 +42,7 @@ $(VENV)/.jars: src/headwater/install/jars.sha256 $(VENV)/.package
 demo: setup ## a broker, a script and live results, in one go
 	$(BIN)/headwater demo
 
-test: setup ## all tests but the long ones, against a real broker; some 12 minutes on 2 cores
+test: setup ## all tests but the long ones, against a real broker; some 15 minutes on 2 cores
 	$(PYTEST) -m "not long and not flink"
 
 test-long: setup ## the long tests: many kills, outages, object storage, more replays of the case files

@@ -110,6 +110,7 @@ def test_many_files_are_reported_one_by_one(tmp_path: Path) -> None:
     assert "'squeal' is not a word of case files. Did you mean 'sql'?" in reports[2].text
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_isolated_jobs_are_really_killed(case_runner: CaseRunner) -> None:
     text = HEAD + INPUT + "expect sink per-key\na => a,1\nb => b,2\n\nrestart kill\n\nproduce source\na => null\n\n"

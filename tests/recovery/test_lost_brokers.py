@@ -131,6 +131,7 @@ def test_committing_a_transaction(broker_of_sink: SecondBroker, kafka: Kafka, jo
     assert written(kafka) == ["a"]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_messages_without_a_transaction(broker_of_sink: SecondBroker, kafka: Kafka) -> None:
     producer = Producer(usable_settings({"bootstrap.servers": kafka.bootstrap_servers}, "at-least-once"))

@@ -105,7 +105,7 @@ rows = st.tuples(st.sampled_from("ab"), st.none() | st.sampled_from("xyz"))
 history = st.lists(st.lists(st.tuples(st.sampled_from([1, 1, -1]), rows), max_size=8), max_size=6)
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(deadline=None, derandomize=True, max_examples=80)
 @given(history, st.sampled_from([1, 3, 1 << 20]), st.randoms(use_true_random=False))
 def test_values_keep_the_order_they_came_in(batches: list[list[tuple[int, Row]]], spread: int, random: Random) -> None:
     operator, reader, lists = ordered(), Reader("g"), Lists()
