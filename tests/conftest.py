@@ -6,10 +6,12 @@ import os
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from headwater.broker import Broker
+from headwater.execution.prepared import PreparedPlan
 from headwater.testing import CaseRunner
 from headwater.testing.registry import SchemaRegistry, start_registry
 from headwater.testing.spark import QUICK_JVM
@@ -70,3 +72,18 @@ def schema_registry() -> Iterator[SchemaRegistry]:
 def unique_topic() -> Callable[[str], str]:
     """Makes a topic name of its own from a readable stem; the topic itself is for the test to create."""
     return lambda stem: f"{stem}-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def plans_with_reuse(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Spark's plans that have parts which are computed once, as text, batch by batch."""
+    plans: list[str] = []
+    reuse = PreparedPlan._with_reuse
+
+    def remembered(self: PreparedPlan, plan: Any) -> Any:
+        executed = reuse(self, plan)
+        plans.append(executed.treeString())
+        return executed
+
+    monkeypatch.setattr(PreparedPlan, "_with_reuse", remembered)
+    return plans

@@ -8,12 +8,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 
 import headwater
-from headwater.execution.prepared import PreparedPlan
 from headwater.session import Session
 from headwater.testing import CaseRunner
 from headwater.testing.kafka import Kafka, Record
@@ -79,18 +77,7 @@ def test_rows_of_an_interval_join_by_processing_time_end_without_messages(sessio
     assert found == {("+I", ("a", None)): 2, ("+I", ("b", None)): 1}
 
 
-def test_a_topic_is_read_once_for_several_window_aggregations(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plans: list[str] = []
-    reuse = PreparedPlan._with_reuse
-
-    def remembered(self: PreparedPlan, plan: Any) -> Any:
-        executed = reuse(self, plan)
-        plans.append(executed.treeString())
-        return executed
-
-    monkeypatch.setattr(PreparedPlan, "_with_reuse", remembered)
+def test_a_topic_is_read_once_for_several_window_aggregations(session: Session, plans_with_reuse: list[str]) -> None:
     windows = "TABLE(TUMBLE(TABLE patient, DESCRIPTOR(ts), INTERVAL '2' SECOND)) GROUP BY window_start, window_end"
     by_who = f"SELECT who, window_start AS s, window_end AS e, COUNT(*) AS n FROM {windows}, who"
     of_all = f"SELECT window_start AS s, window_end AS e, COUNT(DISTINCT who) AS m FROM {windows}"
@@ -99,5 +86,5 @@ def test_a_topic_is_read_once_for_several_window_aggregations(
     ).changes()
     assert {next(changes), next(changes)} == {("+I", ("a", 1, 2)), ("+I", ("b", 1, 2))}
     changes.close()
-    assert plans
-    assert {len(re.findall(r"Range \(0, ", plan)) for plan in plans} == {1}, plans[0]
+    assert plans_with_reuse
+    assert {len(re.findall(r"Range \(0, ", plan)) for plan in plans_with_reuse} == {1}, plans_with_reuse[0]

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import headwater
-from headwater.execution.prepared import PreparedPlan
 from headwater.testing.spark import spark_of_tests
 
 BIDS = """CREATE TABLE bid (auction BIGINT, price BIGINT, ts TIMESTAMP(3),
@@ -34,22 +32,13 @@ JOIN (SELECT MAX(num) AS most, s, e FROM counted GROUP BY s, e) AS m ON c.s = m.
 
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
-def test_it_runs_once(query: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plans: list[str] = []
-    reuse = PreparedPlan._with_reuse
-
-    def remembered(self: PreparedPlan, plan: Any) -> Any:
-        executed = reuse(self, plan)
-        plans.append(executed.treeString())
-        return executed
-
-    monkeypatch.setattr(PreparedPlan, "_with_reuse", remembered)
+def test_it_runs_once(query: str, tmp_path: Path, plans_with_reuse: list[str]) -> None:
     sink = "CREATE TABLE result (a BIGINT, b BIGINT) WITH ('connector' = 'blackhole');"
     with headwater.connect(spark_of_tests(), checkpoint=str(tmp_path)) as session:
         session.sql(f"{BIDS}{sink}{query};")
         session.wait()
-    assert plans
-    for plan in plans:
+    assert plans_with_reuse
+    for plan in plans_with_reuse:
         stages = Counter(re.findall(r"MapInArrow run\([^)]*\)#(\d+)", plan))
         assert max(stages.values()) == 1, plan
         assert "ReusedExchange" in plan
