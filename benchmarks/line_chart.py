@@ -24,8 +24,8 @@ class Panel:
     lines: Mapping[str, Line]
 
 
-def render_chart(panels: Sequence[Panel], minutes: float, events: Mapping[str, float]) -> str:
-    """`events` by label are marked in all panels, at so many minutes."""
+def render_chart(panels: Sequence[Panel], minutes: float, events: Sequence[tuple[float, str]]) -> str:
+    """`events` are (minutes, label), and marked in all panels."""
     height = len(panels) * PANEL_HEIGHT
     size = f'width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}"'
     parts = [
@@ -41,7 +41,7 @@ def render_chart(panels: Sequence[Panel], minutes: float, events: Mapping[str, f
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _panel(panel: Panel, minutes: float, events: Mapping[str, float]) -> list[str]:
+def _panel(panel: Panel, minutes: float, events: Sequence[tuple[float, str]]) -> list[str]:
     top = _ceiling(max((y for line in panel.lines.values() for _, y in line), default=1.0))
     right, bottom = WIDTH - RIGHT, PANEL_HEIGHT - BOTTOM
 
@@ -61,10 +61,11 @@ def _panel(panel: Panel, minutes: float, events: Mapping[str, float]) -> list[st
     for step in range(7):
         at = minutes * step / 6
         parts.append(f'<text x="{x(at):.1f}" y="{bottom + 16}" text-anchor="middle">{at:.3g} min</text>')
-    for label, at in events.items():
+    for number, (at, label) in enumerate(events):
+        label_y = TOP + 8 + number % 2 * 11  # neighbours do not overlap
         parts += [
             f'<line x1="{x(at):.1f}" y1="{TOP}" x2="{x(at):.1f}" y2="{bottom}" stroke="#999" stroke-dasharray="4 3"/>',
-            f'<text x="{x(at) + 3:.1f}" y="{TOP + 8}" fill="#777" font-size="9">{escape(label)}</text>',
+            f'<text x="{x(at) + 3:.1f}" y="{label_y}" fill="#777" font-size="9">{escape(label)}</text>',
         ]
     for number, (label, line) in enumerate(panel.lines.items()):
         colour = COLOURS[number % len(COLOURS)]

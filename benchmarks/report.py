@@ -151,8 +151,8 @@ Headwater's."""
 
 _DRIVER = """\
 The same runs of Headwater, batch by batch: how long a batch takes, how much of that is Spark's own job, and how much
-the driver takes beside it (deciding what to read, intent, commit, garbage, progress). Medians, and the 99th percentile
-in brackets."""
+the driver takes beside it (deciding what to read, intent, setting up Spark's job, commit, garbage, progress). Medians,
+and the 99th percentile in brackets."""
 
 _METHOD = """\
 ## How it was measured

@@ -2,7 +2,8 @@
 
 1. Start the embedded broker, and the jobs in a process of their own.
 2. Send rows at a steady rate. Every few seconds, look at all processes and directories.
-3. After a third of the time stop the broker and start it again; after half of it kill a Python worker.
+3. Early and once more in the second half, stop the broker and start it again, and kill a Python worker: what a fault
+   leaves behind each time is growth, what it leaves behind once is not.
 4. Stop the load and wait until everything is read; stop the jobs.
 5. Compare all results with a recount of what was sent; write SOAK.md and soak.svg. The exit code is 1 if they differ.
 """
@@ -26,7 +27,7 @@ from typing import Any
 
 from outputs import create_topic, read_outcome
 from soak_load import RATE, SCRIPT, SOURCES, TABLES, TOPICS, Load
-from soak_report import Soak, verdict, write_soak
+from soak_report import LOCAL_DIRECTORY, Soak, verdict, write_soak
 from soak_samples import take_sample, worker_processes
 
 from headwater.broker import Broker
@@ -36,6 +37,9 @@ SAMPLE_SECONDS = 5.0
 START_SECONDS = 180.0
 DRAIN_SECONDS = 300.0
 PAGE_MINUTES = 30.0  # a shorter run is a trial, and SOAK.md stays as it is
+COLLECTIONS = 12  # full garbage collections of Spark's JVM, evenly over the run
+BROKER_RESTARTS = (0.1, 0.6)  # of the run: both pairs of faults lie before the thirds that are compared have ended
+WORKER_KILLS = (0.15, 0.65)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -70,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
 class Jobs:
     """The process of the jobs, and what it tells."""
 
-    def __init__(self, directory: Path, servers: str) -> None:
+    def __init__(self, directory: Path, servers: str, collection_seconds: float) -> None:
         (directory / "soak.sql").write_text(SCRIPT, encoding="utf-8")
         self.checkpoint, self.local = directory / "checkpoint", directory / "spark"
         self.local.mkdir()
@@ -78,7 +82,7 @@ class Jobs:
         self.lines: list[dict[str, Any]] = []
         self._log = directory / "jobs.log"
         program = Path(__file__).with_name("soak_jobs.py")
-        given = map(str, (directory / "soak.sql", self.checkpoint, self.local, servers))
+        given = map(str, (directory / "soak.sql", self.checkpoint, self.local, servers, collection_seconds))
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, str(program), *given], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
@@ -143,7 +147,7 @@ class Run:
         servers = broker.bootstrap_servers
         for topic in TOPICS:
             create_topic(servers, topic)
-        jobs = Jobs(self._directory, servers)
+        jobs = Jobs(self._directory, servers, self._soak.minutes * 60 / COLLECTIONS)
         try:
             jobs.await_all(lambda job: job["status"] == "running", START_SECONDS, "not all jobs run")
             load = Load(servers)
@@ -160,11 +164,13 @@ class Run:
         return self._soak
 
     def _watch(self, jobs: Jobs) -> None:
-        faults = [
-            (self._soak.minutes / 3, "broker restarted", self._restart_broker),
-            (self._soak.minutes / 2, "worker killed", lambda: os.kill(worker_processes(jobs.pid)[0], signal.SIGKILL)),
-        ]
-        directories = {"the checkpoint": jobs.checkpoint, "Spark's local directory": jobs.local}
+        def kill_worker() -> None:
+            os.kill(worker_processes(jobs.pid)[0], signal.SIGKILL)
+
+        restarts = [(self._soak.minutes * part, "broker restarted", self._restart_broker) for part in BROKER_RESTARTS]
+        kills = [(self._soak.minutes * part, "worker killed", kill_worker) for part in WORKER_KILLS]
+        faults = sorted(restarts + kills, key=lambda fault: fault[0])
+        directories = {"the checkpoint": jobs.checkpoint, LOCAL_DIRECTORY: jobs.local}
         while self._minutes() < self._soak.minutes:
             jobs.check()
             broker = Broker.find(self._directory / "broker")
@@ -172,7 +178,7 @@ class Run:
                 self._soak.samples.append(take_sample(self._minutes(), jobs.pid, broker.pid, directories))
             if faults and self._minutes() >= faults[0][0]:
                 _, label, cause = faults.pop(0)
-                self._soak.events[label] = self._minutes()
+                self._soak.events.append((self._minutes(), label))
                 print(f"{self._minutes():6.1f} min  {label}", flush=True)
                 cause()
             time.sleep(SAMPLE_SECONDS)
@@ -199,6 +205,8 @@ class Run:
             if "heap" in line:
                 self._soak.heap.append((at, line["heap"]))
                 self._soak.non_heap.append((at, line["non_heap"]))
+            elif "live" in line:
+                self._soak.live.append((at, line["live"]))
             elif line["batches"] > seen[line["job"]]:
                 seen[line["job"]] = line["batches"]
                 self._soak.batches.setdefault(line["job"], []).append((at, line["seconds"]))

@@ -29,11 +29,13 @@ class Held:
 
 @dataclass(frozen=True)
 class Sample:
-    """`files` by directory."""
+    """`files` by directory; `others` is how many seconds of CPU, since the machine started, nobody of the soak has had:
+    those of other processes, and of other machines on the same hardware."""
 
     time: float
     held: dict[str, Held]
     files: dict[str, int]
+    others: float = 0.0
 
 
 def take_sample(now: float, jobs: int, broker: int, directories: dict[str, Path]) -> Sample:
@@ -41,10 +43,12 @@ def take_sample(now: float, jobs: int, broker: int, directories: dict[str, Path]
     held = dict.fromkeys(ROLES, Held())
     held["driver"] = _held(jobs)
     held["broker"] = _held(broker)
-    for process in _descendants(jobs):
+    below = _descendants(jobs)
+    for process in below:
         role = "Python workers" if _is_worker(process) else "Spark's JVM"
         held[role] += _held(process)
-    return Sample(now, held, {name: files_below(directory) for name, directory in directories.items()})
+    others = _used_cpu() - sum(map(_cpu_of, [os.getpid(), jobs, broker, *below]))
+    return Sample(now, held, {name: files_below(directory) for name, directory in directories.items()}, others)
 
 
 def worker_processes(jobs: int) -> list[int]:
@@ -92,6 +96,23 @@ def _parent(process: int) -> int:
         return int((Path("/proc") / str(process) / "stat").read_text().rsplit(")", 1)[1].split()[1])
     except (OSError, IndexError):
         return -1
+
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def _used_cpu() -> float:
+    """Of all processes, and stolen by the host."""
+    user, nice, system, _idle, _waiting, *others = map(int, Path("/proc/stat").read_text().split("\n")[0].split()[1:9])
+    return (user + nice + system + sum(others)) / _TICKS
+
+
+def _cpu_of(process: int) -> float:
+    try:
+        fields = (Path("/proc") / str(process) / "stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 def _is_worker(process: int) -> bool:

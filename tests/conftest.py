@@ -15,6 +15,7 @@ from headwater.execution.prepared import PreparedPlan
 from headwater.testing import CaseRunner
 from headwater.testing.registry import SchemaRegistry, start_registry
 from headwater.testing.spark import QUICK_JVM
+from object_server import ObjectServer, find_binary
 
 # Tests start `headwater` in processes of its own, too. Their JVMs live for seconds.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK_JVM)
@@ -66,6 +67,15 @@ def schema_registry() -> Iterator[SchemaRegistry]:
     running = start_registry()
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="module")
+def object_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectServer]:
+    """A real object store."""
+    server = ObjectServer(find_binary(), tmp_path_factory.mktemp("objects") / "data")
+    server.start()
+    yield server
+    server.stop()
 
 
 @pytest.fixture(scope="session")

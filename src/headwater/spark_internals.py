@@ -26,6 +26,7 @@ __all__ = [
     "ended_jvm",
     "executed_plan",
     "has_jvm",
+    "is_classic",
     "jvm",
     "planned_once",
     "preload",
@@ -56,6 +57,11 @@ def has_jvm() -> bool:
     from pyspark import SparkContext
 
     return SparkContext._gateway is not None
+
+
+def is_classic(spark: object) -> bool:
+    """Whether it is a session with a JVM. One of Spark Connect has this attribute, too, and raises when it is read."""
+    return getattr(spark, "_jvm", None) is not None
 
 
 def use_jvm(port: int, secret: str, process: Popen[bytes]) -> None:

@@ -71,6 +71,50 @@ def test_bad_messages_are_kept(case_runner: CaseRunner, tmp_path: Path) -> None:
             check(letters, names[topic], offset, MESSAGES[topic][offset], reason)
 
 
+ODD = """
+CREATE TABLE `a ``b``.'{mode}' "c"` (`it's.id` INT, `n ``x`` "y"` INT, `r.o` ROW<`c.d` INT, `e'f` INT>,
+  `from 'p'.` INT METADATA FROM 'partition' VIRTUAL, `more ``n``` AS `n ``x`` "y"` + 1)
+WITH ('connector' = 'kafka', 'topic' = '{source}', 'properties.bootstrap.servers' = '{servers}', 'key.format' = 'json',
+  'key.fields' = 'it''s.id', 'value.format' = 'json', 'value.fields-include' = 'EXCEPT_KEY',
+  'scan.startup.mode' = 'earliest-offset', 'scan.bounded.mode' = 'latest-offset', 'scan.bad-records' = '{mode}'{dead});
+CREATE TABLE `out-{mode}` (i INT, n INT, c INT, e INT, p INT, m INT) WITH ('connector' = 'kafka', 'topic' = '{sink}',
+  'properties.bootstrap.servers' = '{servers}', 'format' = 'csv');
+INSERT INTO `out-{mode}` SELECT `it's.id`, `n ``x`` "y"`, `r.o`.`c.d`, `r.o`.`e'f`, `from 'p'.`, `more ``n```
+FROM `a ``b``.'{mode}' "c"`;
+"""
+ODD_MESSAGES = [
+    (b'{"it\'s.id":1}', b'{"n `x` \\"y\\"":10,"r.o":{"c.d":2,"e\'f":3}}'),
+    (b'{"it\'s.id":2}', b'{"n `x` \\"y\\"":"many"}'),
+    (b"poison", b'{"n `x` \\"y\\"":30}'),
+    (b'{"it\'s.id":4}', b'{"r.o":{"c.d":"'),
+    (b'{"it\'s.id":5}', b'{"n `x` \\"y\\"":50,"r.o":null}'),
+]
+
+
+def test_bad_messages_of_tables_with_odd_names(case_runner: CaseRunner, tmp_path: Path) -> None:
+    """Names of tables, columns and fields with backquotes, quotes and dots."""
+    kafka, modes = case_runner.kafka(), ("skip", "dead-letter")
+    names = {name: f"{name}-{tmp_path.name}" for name in (*modes, "odd", "dead")}
+    kafka.create(dict.fromkeys(names.values(), 1))
+    sent = [Record(names["odd"], key, value) for key, value in ODD_MESSAGES]
+    kafka.produce(sent)
+    session = Session(str(tmp_path / "state"), settings=SessionOptions())
+    session.get_spark = case_runner.spark
+    for mode in modes:
+        dead = f", 'scan.dead-letter.topic' = '{names['dead']}'" if mode == "dead-letter" else ""
+        servers = kafka.bootstrap_servers
+        session.sql(ODD.format(mode=mode, source=names["odd"], sink=names[mode], servers=servers, dead=dead))
+    for job in session.jobs:
+        job.wait()
+    assert [job.progress().bad_records for job in session.jobs] == [3, 3]
+    for mode in modes:
+        assert [record.value for record in read(kafka, names[mode])] == [b"1,10,2,3,0,11", b"5,50,,,0,51"]
+    letters = read(kafka, names["dead"])
+    assert len(letters) == 3
+    for offset, reason in {1: "json (value): ", 2: "json (key): ", 3: "json (value): "}.items():
+        check(letters, names["odd"], offset, sent[offset], reason, tables=("`a ``b``.'dead-letter' \"c\"`",))
+
+
 LATE = """
 CREATE TABLE {side} (id INT, who STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'kafka',
   'topic' = '{topic}', 'properties.bootstrap.servers' = '{servers}', 'format' = 'json',

@@ -16,6 +16,7 @@ from headwater.demo.results import avro_counts, csv_counts
 from headwater.demo.run import Verdict
 from headwater.demo.scripts import COPY, COUNT, OUTPUTS, query_of, script
 from headwater.demo.traffic import REGIONS, Traffic
+from headwater.execution.job import Progress
 
 
 def test_traffic_is_made_of_all_regions_and_returning_visitors() -> None:
@@ -74,6 +75,19 @@ def test_numbers_are_whole_at_every_width(width: int) -> None:
     assert shown.count("123,456") == shown.count("45,678") >= 2 * len(REGIONS)
     assert "…" not in shown
     assert ("█" in shown) == (width > 60)
+
+
+def test_the_last_picture_shows_jobs_that_have_stopped() -> None:
+    progress = [Progress("totals", status="running")]
+    job = SimpleNamespace(progress=lambda: progress[-1])
+    run = SimpleNamespace(followers={OUTPUTS[0]: None}, counts=lambda _: {}, feed=None, jobs=[job, job], phase="")
+    console = Console(width=120, file=StringIO())
+    screen = DemoScreen(run, 60, console)  # type: ignore[arg-type]
+    screen.show(1.0)
+    progress.append(Progress("totals", status="stopped"))
+    screen.close()
+    assert isinstance(console.file, StringIO)
+    assert console.file.getvalue().count("stopped") == 2
 
 
 def test_what_to_try_next_is_there_after_an_installation() -> None:

@@ -37,7 +37,9 @@ class Terminal:
     """What a program writes to a terminal, and what a person sees."""
 
     def __init__(self, directory: Path, *arguments: str, home: Path) -> None:
-        environment = {**os.environ, "HEADWATER_HISTORY": str(home / "history"), "TERM": "xterm-256color"}
+        # Jobs of other tests, which run beside this one, are not this shell's.
+        own = {"HEADWATER_HISTORY": str(home / "history"), "HEADWATER_RUNTIME_DIR": str(home / "run")}
+        environment = {**os.environ, **own, "TERM": "xterm-256color"}
         environment.pop("NO_COLOR", None)
         command = ["-c", "from headwater.cli import main; main()", *arguments]
         self.program = pexpect.spawn(
@@ -214,3 +216,18 @@ def test_completion_and_history(terminal: Callable[..., Terminal], tmp_path: Pat
 
 def _click(topic: str, number: int, who: str) -> Record:
     return Record(topic, None, json.dumps({"id": number, "who": who}).encode())
+
+
+def test_a_job_that_cannot_start_is_an_error_of_its_statement(terminal: Callable[..., Terminal]) -> None:
+    shell = terminal("sql", "--master", "nowhere")  # it does not come to that
+    shell.await_text("^headwater>")
+    shell.line(
+        "CREATE TABLE far (id INT) WITH ('connector' = 'kafka', 'topic' = 't', 'format' = 'json', "
+        "'properties.bootstrap.servers' = '127.0.0.1:1');"
+    )
+    shell.await_text("^ok")
+    shell.line("CREATE TABLE nowhere (id INT) WITH ('connector' = 'blackhole');")
+    shell.line("INSERT INTO nowhere SELECT id FROM far;")
+    shell.await_text("No Kafka broker answers")
+    shell.line("\\jobs")
+    assert "runs in the background" not in shell.await_text("No jobs")

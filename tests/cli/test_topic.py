@@ -49,7 +49,7 @@ def test_what_is_read(invoke: Invoke, broker: Broker, topic: str) -> None:
     assert "1:1         2023-11-14 22:16:20  k3 => <tombstone>" in everything
     assert [line[-8:] for line in read(invoke, broker, topic, "--tail", "2")] == ["k4 => v4", "k5 => v5"]
     assert [line[:3] for line in read(invoke, broker, topic, "--partition", "1", "--from", "1")] == ["1:1", "1:2"]
-    assert [line[:3] for line in read(invoke, broker, topic, "--to", "1")] == ["0:0", "1:0"]
+    assert sorted(line[:3] for line in read(invoke, broker, topic, "--to", "1")) == ["0:0", "1:0"]
     by_time = read(invoke, broker, topic, "--from", "2023-11-14T22:16:20Z", "--to", "2023-11-14 22:17:20")
     assert [line[-14:] for line in by_time] == ["=> <tombstone>"]
     assert read(invoke, broker, topic, "--from", "1 h") == []

@@ -10,11 +10,11 @@ from kafka_lab import Lab
 from pyspark.sql import DataFrame
 
 from headwater.changelog.conditions import Condition
-from headwater.connectors.kafka.read.fetch import CHUNK_ROWS
 from headwater.connectors.kafka.read.reader import KafkaReader
 from headwater.connectors.kafka.read.source import KafkaSource
 from headwater.connectors.runtime import LocalAggregation, RuntimeContext, ScanPlan, Split
 from headwater.execution.spark import job_session
+from headwater.options.session import CHUNK_ROWS
 
 TASKS = 2
 
@@ -30,8 +30,8 @@ class Reading:
         self.table = session.catalog.table("t")
         self.spark = job_session(lab.spark, TASKS, "")
         self.warnings: list[str] = []
-        context = RuntimeContext(self.spark, "reading", TASKS, self.warnings)
-        self.source = KafkaSource(self.table, context, chunk_rows)
+        context = RuntimeContext(self.spark, "reading", TASKS, self.warnings, chunk_rows=chunk_rows)
+        self.source = KafkaSource(self.table, context)
         self.names = [c.name for c in self.table.columns]
 
     def splits(self) -> Splits:

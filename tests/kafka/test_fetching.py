@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 from kafka_lab import Lab
 
 from headwater.connectors.kafka.read import consumer
-from headwater.connectors.kafka.read.fetch import Fetch, client_settings
+from headwater.connectors.kafka.read.fetch import Fetch, _chunks, client_settings
 from headwater.connectors.kafka.read.progress import OnDataLoss
 from headwater.connectors.kafka.read.splits import KafkaSplit
 from headwater.errors import DataLossError, KafkaRefusedError, KafkaUnavailableError
@@ -74,6 +74,17 @@ def test_large_messages_are_cut_alike_each_time(lab: Lab) -> None:
     small = {"max.partition.fetch.bytes": "1500"}
     for wait in ("1", "100"):
         assert batches(lab, splits, chunk_rows=300, chunk_bytes=1000, **{"fetch.max.wait.ms": wait, **small}) == first
+
+
+@pytest.mark.parametrize(("rows", "size"), [(7, 1 << 20), (300, 1000), (7, 1000)])
+def test_where_chunks_end_does_not_depend_on_what_arrives_together(rows: int, size: int) -> None:
+    values = [b"x" * (n * 37 % 400) for n in range(100)]
+    whole = pa.RecordBatch.from_pydict({"value": pa.array(values, pa.binary()), "offset": range(100)})
+    wanted = list(_chunks([whole], rows, size))
+    assert len(wanted) > 10
+    for together in (1, 3, 10, 64):
+        arrivals = [whole.slice(start, together) for start in range(0, 100, together)]
+        assert list(_chunks(arrivals, rows, size)) == wanted
 
 
 def test_offsets_without_messages(lab: Lab) -> None:

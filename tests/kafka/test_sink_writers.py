@@ -78,7 +78,7 @@ def test_upserts_and_deletes_of_a_key_stay_in_order(sink: MakeSink, guarantee: s
     options = {"connector": "upsert-kafka", "sink.delivery-guarantee": guarantee, "sink.parallelism": "3"}
     lab = sink("who STRING, n INT, PRIMARY KEY (who) NOT ENFORCED", **options)
     changes = [(f"k{i % 7}", n, 3 if n == 9 else 2) for n in range(10) for i in range(7)]
-    rows = lab.rows("who STRING, n INT, __kind TINYINT", changes, tasks=1)
+    rows = lab.rows("who STRING, n INT, __hw_kind TINYINT", changes, tasks=1)
     assert lab.write(rows, BATCH) == 70
     seen: dict[bytes, list[Any]] = {}
     for record in lab.messages(lab.topic, PARTITIONS):
@@ -146,7 +146,7 @@ def test_a_class_of_the_users_chooses(sink: MakeSink, guarantee: str) -> None:
 def test_changes_of_a_row_without_a_key_go_to_one_partition(sink: MakeSink) -> None:
     lab = sink("id INT, n INT, PRIMARY KEY (id) NOT ENFORCED", format="debezium-json")
     changes = [(i, n, 0) for n in range(5) for i in range(8)]
-    assert lab.write(lab.rows("id INT, n INT, __kind TINYINT", changes, tasks=1), BATCH) == 40
+    assert lab.write(lab.rows("id INT, n INT, __hw_kind TINYINT", changes, tasks=1), BATCH) == 40
     where: dict[int, list[tuple[int, int]]] = {}
     for record in lab.messages(lab.topic, PARTITIONS):
         after = json.loads(record.value or b"")["after"]
@@ -173,7 +173,7 @@ def test_odd_names(lab: Lab, case_runner: CaseRunner, guarantee: str) -> None:
     ddl = lab.ddl(quoted(table), columns, **options)
     made = SinkLab(case_runner.spark(), lab.kafka, ddl.replace("${g}", "$${g}"))
     made.start()
-    schema = f"{quoted(made.table.columns[0].name)} STRING, {quoted(made.table.columns[1].name)} INT, __kind TINYINT"
+    schema = f"{quoted(made.table.columns[0].name)} STRING, {quoted(made.table.columns[1].name)} INT, __hw_kind TINYINT"
     assert made.write(made.rows(schema, [("x", 1, 0), ("y", None, 3)]), BATCH) == 2
     found = {record.key: record.value for record in made.messages(topic, PARTITIONS)}
     assert json.loads(found[b"x"] or b"") == {made.table.columns[0].name: "x", made.table.columns[1].name: 1}

@@ -14,7 +14,7 @@ from headwater.protocol.storage import open_storage
 class CheckpointView:
     """`location` is that of one job: the directory of the run, and in it the one named by the table it writes."""
 
-    def __init__(self, location: Path) -> None:
+    def __init__(self, location: Path | str) -> None:
         self.location = location
         self._storage = open_storage(str(location))
 

@@ -19,8 +19,8 @@ Job = subprocess.Popen[bytes]
 
 
 @contextmanager
-def running(script: Path, state: Path, variables: dict[str, str], log: Path | None = None) -> Iterator[Job]:
-    """The job in a process group of its own, which is killed at the end, with Spark's JVM."""
+def running(script: Path, state: Path | str, variables: dict[str, str], log: Path | None = None) -> Iterator[Job]:
+    """The job in a process group of its own, which is killed at the end, with Spark's JVM. `state` may be a URI."""
     command = [sys.executable, "-c", "from headwater.cli import main; main()", "run", str(script)]
     command += ["--checkpoint", str(state), "--master", "local[2]"]
     for name, value in variables.items():

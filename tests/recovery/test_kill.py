@@ -6,7 +6,6 @@ HEADWATER_KILLS=20 sets the number of kills.
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import threading
@@ -16,25 +15,16 @@ from pathlib import Path
 
 import pytest
 from checkpoint_view import CheckpointView
+from orders import ORDERS_TABLE, TOTALS_JOB, Orders, totals_in
 from processes import await_progress, kill_all, kill_driver, kill_workers, running
 
 from headwater.broker import Broker
-from headwater.testing.kafka import Kafka, Record
+from headwater.testing.kafka import Kafka
 
 KILLS = int(os.environ.get("HEADWATER_KILLS", "8"))
 VICTIMS = (kill_workers, kill_driver, kill_workers, kill_all)
 
-SCRIPT = """
-SET 'headwater.batch.max-rows' = '400';
-CREATE TABLE orders (id BIGINT, region STRING, amount BIGINT, PRIMARY KEY (id) NOT ENFORCED)
-WITH ('connector' = 'upsert-kafka', 'topic' = '${orders}', 'properties.bootstrap.servers' = '${kafka}',
-      'key.format' = 'raw', 'value.format' = 'json');
-CREATE TABLE totals (region STRING, n BIGINT, total BIGINT, amounts BIGINT, PRIMARY KEY (region) NOT ENFORCED)
-WITH ('connector' = 'upsert-kafka', 'topic' = '${totals}', 'properties.bootstrap.servers' = '${kafka}',
-      'key.format' = 'raw', 'value.format' = 'json');
-INSERT INTO totals
-SELECT region, COUNT(*), SUM(amount), COUNT(DISTINCT amount) FROM orders GROUP BY region;
-"""
+SCRIPT = f"SET 'headwater.batch.max-rows' = '400';{ORDERS_TABLE}{TOTALS_JOB}"
 
 
 @pytest.mark.long
@@ -50,7 +40,8 @@ def test_nothing_is_lost_or_wrong_after_kills(
     script.write_text(SCRIPT)
     checkpoint = CheckpointView(tmp_path / "state" / "totals")
     variables = {**topics, "kafka": broker.bootstrap_servers}
-    load = _Load(kafka, topics["orders"])
+    orders = Orders(kafka, topics["orders"])
+    load = _Load(orders)
     load.start()
     number = 0
     while number < KILLS:
@@ -63,56 +54,25 @@ def test_nothing_is_lost_or_wrong_after_kills(
                 number += 1
     load.finish()
     with running(script, tmp_path / "state", variables, tmp_path / "log") as job:
-        await_progress(job, checkpoint, lambda: checkpoint.rows_read >= load.sent)
+        await_progress(job, checkpoint, lambda: checkpoint.rows_read >= orders.sent)
         job.terminate()  # not its whole group: Spark's JVM must live until the current batch is done
         assert job.wait(60) == 0
-    assert _table(kafka, topics["totals"]) == load.recount()
+    assert totals_in(kafka, topics["totals"], 2) == orders.recount()
     kafka.close()
 
 
 class _Load(threading.Thread):
     """Changes to orders for as long as kills go on."""
 
-    def __init__(self, kafka: Kafka, topic: str) -> None:
+    def __init__(self, orders: Orders) -> None:
         super().__init__(daemon=True)
-        self._kafka = kafka
-        self._topic = topic
-        self._alive: dict[int, tuple[str, int]] = {}
+        self._orders = orders
         self._enough = threading.Event()
-        self.sent = 0
 
     def run(self) -> None:
-        dice = random.Random(5)
         while not self._enough.wait(0.2):
-            self._kafka.produce([self._change(dice) for _ in range(10)])
-            self.sent += 10
+            self._orders.change(10)
 
     def finish(self) -> None:
         self._enough.set()
         self.join()
-
-    def _change(self, dice: random.Random) -> Record:
-        key, value = dice.randrange(500), None
-        self._alive.pop(key, None)
-        if dice.random() > 0.15:
-            region, amount = self._alive[key] = (f"r{dice.randrange(20)}", dice.randrange(50))
-            value = json.dumps({"id": key, "region": region, "amount": amount}).encode()
-        return Record(self._topic, key.to_bytes(8, "big"), value)
-
-    def recount(self) -> dict[str, tuple[int, int, int]]:
-        regions: dict[str, list[int]] = {}
-        for region, amount in self._alive.values():
-            regions.setdefault(region, []).append(amount)
-        return {region: (len(a), sum(a), len(set(a))) for region, a in regions.items()}
-
-
-def _table(kafka: Kafka, topic: str) -> dict[str, tuple[int, int, int]]:
-    rows: dict[str, tuple[int, int, int]] = {}
-    ends = {partition: end for (_, partition), end in kafka.ends({topic: 2}).items()}
-    for record in kafka.read(topic, {}, ends):
-        assert record.key is not None
-        rows.pop(record.key.decode(), None)
-        if record.value is not None:
-            value = json.loads(record.value)
-            rows[record.key.decode()] = (value["n"], value["total"], value["amounts"])
-    return rows

@@ -22,6 +22,11 @@ CREATE TABLE sink (id INT, who STRING) WITH ('connector' = 'kafka', 'topic' = '$
   'properties.bootstrap.servers' = '${kafka}', 'sink.delivery-guarantee' = 'exactly-once'%s);
 INSERT INTO sink SELECT id, %s FROM source;
 """
+COUNTED = """
+CREATE TABLE counts (who STRING, n BIGINT, PRIMARY KEY (who) NOT ENFORCED) WITH ('connector' = 'upsert-kafka',
+  'topic' = '${counts}', 'properties.bootstrap.servers' = '${kafka}', 'key.format' = 'raw', 'value.format' = 'csv');
+INSERT INTO counts SELECT who, COUNT(*) FROM source GROUP BY who;
+"""
 HELD_BACK = """
 CREATE TABLE source (who STRING) WITH ('connector' = 'kafka', 'topic' = '${source}', 'format' = 'csv',
   'properties.bootstrap.servers' = '${kafka}', 'scan.startup.mode' = 'earliest-offset');
@@ -62,7 +67,8 @@ class Stage:
 
 @pytest.fixture
 def stage(broker: Broker, case_runner: CaseRunner, unique_topic: Callable[[str], str], tmp_path: Path) -> Stage:
-    return Stage(broker, case_runner, {"source": unique_topic("source"), "sink": unique_topic("sink")}, tmp_path)
+    names = {name: unique_topic(name) for name in ("source", "sink", "counts")}
+    return Stage(broker, case_runner, names, tmp_path)
 
 
 def test_a_batch_that_is_half_done_is_finished_only_by_the_same_query(stage: Stage) -> None:
@@ -101,6 +107,27 @@ def test_a_batch_that_was_begun_keeps_its_split_assignment(stage: Stage) -> None
     assert sorted(map(str, stage.written())) == [
         f"b'{row}'" for row in ("1,ann", "2,bob", "3,carol", "4,dave", "5,eve", "6,fay")
     ]
+
+
+@pytest.mark.parametrize("fault", [pytest.param(Fault.UNWRITTEN, marks=pytest.mark.long), Fault.UNCOMMITTED])
+def test_a_batch_that_was_begun_is_finished_in_chunks_of_another_size(stage: Stage, fault: Fault) -> None:
+    """Of two jobs: one that copies exactly once, and one with state. Some messages are refused by column readers."""
+    ids, script = range(1, 8), "SET 'headwater.source.chunk-rows' = '%d';" + ONCE % ("", "who") + COUNTED
+    engine = stage.engine(script % 2)
+    stage.catch_up(engine)
+    engine.crash_next(fault)
+    stage.produce(*(f'{n},"a""{n % 2}"' if n % 3 else f"{n},b" for n in ids))
+    stage.catch_up(engine)
+    assert [job.crashed for job in engine.jobs()] == [True, True]
+    engine.stop()
+    after = stage.engine(script % 5)
+    stage.produce("8,c")
+    stage.catch_up(after)
+    counted = sorted(after.table("counts"))
+    after.stop()
+    written = sorted(str(value, "utf-8").partition(",")[0] for value in stage.written() if value is not None)
+    assert written == [str(n) for n in [*ids, 8]]
+    assert counted == [('a"0', "2"), ('a"1', "3"), ("b", "2"), ("c", "1")]
 
 
 def test_a_transaction_must_not_take_longer_than_the_broker_allows(stage: Stage) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import KafkaException
 
 from headwater.broker import Broker
 from headwater.connectors.kafka.clients.settings import producer_settings
@@ -98,6 +103,28 @@ def test_a_writer_that_another_process_has_opened_meanwhile_is_opened_again(kafk
     assert committed(kafka, job) == ["a", "b", "c"]
 
 
+def test_a_writer_that_was_fenced_leaves_nothing_behind(job: Transactions) -> None:
+    """Spark gives the tasks of a writer to its Python workers in turn, so each of them is fenced in nearly every batch.
+    What an exception keeps alive must go by itself: the collector did not find it in worker processes."""
+    messages = rows("a")
+    assert write_once(job, 0, batch(1), messages) == 1
+    OpenWriter(job, 0).close()
+    gc.collect()
+    known = _exceptions()  # of other tests
+    gc.disable()
+    try:
+        before = sys.getrefcount(messages)
+        assert write_once(job, 0, batch(2), messages) == 1
+        assert [one for one in _exceptions() if not any(one is other for other in known)] == []
+        assert sys.getrefcount(messages) == before
+    finally:
+        gc.enable()
+
+
+def _exceptions() -> list[KafkaException]:
+    return [one for one in gc.get_objects() if isinstance(one, KafkaException)]
+
+
 def test_what_is_aborted_leaves_the_committed_batch_as_it_was(kafka: Kafka, job: Transactions) -> None:
     def breaks() -> Iterator[pa.RecordBatch]:
         yield rows("a")[0]
@@ -146,3 +173,20 @@ def test_what_the_broker_does_not_allow_is_explained(job: Transactions) -> None:
         write_once(long, 0, batch(1), rows("a"))
     assert not isinstance(raised.value, KafkaRefusedError)
     assert "Lower 'properties.transaction.timeout.ms'" in str(raised.value)
+
+
+@pytest.mark.long
+def test_a_transaction_that_was_open_for_too_long_is_an_error_that_says_so(kafka: Kafka, job: Transactions) -> None:
+    """The broker ends it, which looks as if another writer had taken its place."""
+    short = replace(job, client={**job.client, "transaction.timeout.ms": 5_000, "message.timeout.ms": 5_000})
+
+    def slow() -> Iterator[pa.RecordBatch]:
+        yield from rows("a")
+        time.sleep(25)  # brokers look for such transactions every ten seconds
+        yield from rows("b")
+
+    with pytest.raises(JobError, match="takes longer than its transaction may be open, which is 5 s") as failed:
+        write_once(short, 0, batch(1), slow())
+    assert "transaction.timeout.ms" in failed.value.hint
+    assert write_once(job, 0, batch(1), rows("a", "b")) == 2
+    assert committed(kafka, job) == ["a", "b"]

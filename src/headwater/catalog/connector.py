@@ -3,7 +3,7 @@ and written while a job runs (`connectors.runtime` has those two ports)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -124,6 +124,21 @@ class Connector:
         """Why this very table is not read and written in the usual way, as the end of a sentence; '' if it is."""
         del table
         return ""
+
+    def reading(self, table: Table, columns: Sequence[str], fields: Mapping[str, Sequence[str]]) -> str:
+        """How the messages of this very table become these columns, and of those in `fields` only these fields, in
+        plain words; '' if there are no messages."""
+        del table, columns, fields
+        return ""
+
+    def pre_aggregates(
+        self, table: Table, columns: Sequence[str], fields: Mapping[str, Sequence[str]], local: Any
+    ) -> bool:
+        """Whether the tasks that read this very table pre-aggregate its rows: into the groups of a
+        `connectors.runtime.LocalAggregation`, or with None into windows of event time, for which they must have all of
+        these columns."""
+        del table, columns, fields, local
+        return False
 
     def topics(self, table: Table) -> tuple[str, ...]:
         """Names by which a table's data is known outside: two tables of the same name share it."""

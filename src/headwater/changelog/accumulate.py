@@ -20,7 +20,7 @@ from headwater.changelog.reduce import add_sums, better, checked_cast, reduce_nu
 
 __all__ = ["ROWS", "Accumulator", "Kept", "to_show", "to_store"]
 
-ROWS = "__n"
+ROWS = "__hw_n"
 """The number of rows in a group: an accumulator every aggregate has."""
 
 _BY_ARRIVAL = ("first", "last")

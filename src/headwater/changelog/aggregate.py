@@ -35,7 +35,7 @@ from headwater.state.table import TableSpec
 
 __all__ = ["ROWS", "AggregateOperator", "Extreme"]
 
-_ARRIVALS = "__arrivals"
+_ARRIVALS = "__hw_arrivals"
 """How many rows of a group were ever inserted or retracted: the order of the next one."""
 
 

@@ -54,8 +54,8 @@ def last_rows(table: pa.Table, keys: Sequence[str], order: Sequence[str]) -> pa.
     by_rank: Ints = np.empty_like(rank)
     by_rank[rank] = np.arange(len(rank), dtype=np.int64)
     columns = [group_key(flat(table, key)) for key in keys]
-    ranked = pa.table([*columns, pa.array(rank)], names=[*keys, "__rank"])
-    winners = ranked.group_by(list(keys), use_threads=False).aggregate([("__rank", "max")])
+    ranked = pa.table([*columns, pa.array(rank)], names=[*keys, "__hw_rank"])
+    winners = ranked.group_by(list(keys), use_threads=False).aggregate([("__hw_rank", "max")])
     if winners.num_rows == table.num_rows:
         return table
-    return table.take(pa.array(np.sort(by_rank[flat(winners, "__rank_max").to_numpy()])))
+    return table.take(pa.array(np.sort(by_rank[flat(winners, "__hw_rank_max").to_numpy()])))

@@ -13,9 +13,9 @@ from headwater.changelog.emission import Weighted, consolidated
 from headwater.changelog.kinds import DELETE, INSERT, KIND, KIND_TYPE, UPDATE_AFTER, UPDATE_BEFORE
 from headwater.changelog.normalize import newest_rows
 
-__all__ = ["consolidate", "consolidate_in_order"]
+__all__ = ["consolidate", "consolidate_in_order", "consolidate_last", "consolidate_net"]
 
-_RANK = "__rank_of_kind"
+_RANK = "__hw_rank_of_kind"
 
 
 def consolidate_net(rows: pa.Table, key: Sequence[str]) -> pa.Table:
@@ -37,6 +37,15 @@ def consolidate(rows: pa.Table, key: Sequence[str]) -> pa.Table:
     alive = flat(left, _RANK).to_numpy() == 1
     net = pa.array(np.where(alive, UPDATE_AFTER, DELETE).astype(np.int8), KIND_TYPE)
     left = left.drop_columns([_RANK])
+    return left.set_column(left.schema.get_field_index(KIND), KIND, net)
+
+
+def consolidate_last(rows: pa.Table, key: Sequence[str]) -> pa.Table:
+    """As `consolidate`, for changes that come in their order: a key may appear and be gone again in one batch."""
+    left = last_rows(rows, key, [])
+    kinds = flat(left, KIND).to_numpy()
+    alive = (kinds == INSERT) | (kinds == UPDATE_AFTER)
+    net = pa.array(np.where(alive, UPDATE_AFTER, DELETE).astype(np.int8), KIND_TYPE)
     return left.set_column(left.schema.get_field_index(KIND), KIND, net)
 
 

@@ -24,7 +24,7 @@ from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["COUNT", "CountedRows", "Delta", "Net", "distinct", "net_rows", "remove_rows", "weights_of"]
 
-COUNT = "__count"
+COUNT = "__hw_count"
 
 
 def weights_of(rows: pa.Table) -> Ints:

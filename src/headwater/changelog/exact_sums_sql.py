@@ -22,10 +22,10 @@ from headwater.changelog.exact_sums import LEAST, LIMB_BITS, LIMBS, LIMIT, LOWES
 
 __all__ = ["SALT", "DoubleSum", "partial_columns", "partial_keys", "partial_sums", "salted"]
 
-SALT = "__salt"
+SALT = "__hw_salt"
 
 _MASK = (1 << 32) - 1
-_TARGET, _SEED = "__target", "__seed"
+_TARGET, _SEED = "__hw_target", "__hw_seed"
 
 
 @dataclass(frozen=True)

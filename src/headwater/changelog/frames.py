@@ -57,8 +57,9 @@ class Places:
         rows = np.arange(len(self.partitions), dtype=np.int64)
         start, stop = self.starts, self.stops
         if frame.kind == "rows":
-            first = start if frame.preceding is None else np.maximum(start, rows - frame.preceding)
-            last = stop if frame.following is None else np.minimum(stop, rows + frame.following + 1)
+            # Both ends may lie before the row, or behind it, and so outside of the partition: such frames are empty.
+            first = start if frame.preceding is None else np.clip(rows - frame.preceding, start, stop)
+            last = stop if frame.following is None else np.clip(rows + frame.following + 1, first, stop)
             return first, last
         first = start if frame.preceding is None else self._place(self.orders - frame.preceding, "left")
         last = stop if frame.following is None else self._place(self.orders + frame.following, "right")

@@ -35,8 +35,8 @@ __all__ = ["IntervalJoinOperator", "IntervalKind"]
 
 IntervalKind = Literal["inner", "left", "right", "full"]
 
-KEY, MATCHED = "__key", "__matched"
-PASSED = "__passed"
+KEY, MATCHED = "__hw_key", "__hw_matched"
+PASSED = "__hw_passed"
 """The watermark that a row came behind; NULL if it was on time."""
 _LOWEST = np.iinfo(np.int64).min
 _PRESERVED: dict[str, tuple[str, ...]] = {

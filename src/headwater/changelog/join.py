@@ -35,7 +35,7 @@ __all__ = ["JoinInput", "JoinKind", "JoinOperator", "JoinSides"]
 
 JoinKind = Literal["inner", "left", "right", "full", "semi", "anti", "mark"]
 
-MATCHES = "__matches"
+MATCHES = "__hw_matches"
 _PRESERVED: dict[str, tuple[str, ...]] = {
     "inner": (),
     "left": ("left",),

@@ -25,7 +25,7 @@ __all__ = [
 INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = 0, 1, 2, 3
 SHORT_NAMES = ("+I", "-U", "+U", "-D")
 
-KIND = "__kind"
+KIND = "__hw_kind"
 ADDED = f"{KIND} IN ({INSERT}, {UPDATE_AFTER})"
 RETRACTED = f"{KIND} IN ({UPDATE_BEFORE}, {DELETE})"
 """SQL: whether a change adds a row (+I, +U), or retracts one (-U, -D)."""

@@ -22,7 +22,7 @@ from headwater.changelog.window_assigners import TICK
 
 __all__ = ["END", "NONE", "START", "LocalWindows", "PartitionWatermarks", "WindowedRows"]
 
-START, END = "__start", "__end"
+START, END = "__hw_start", "__hw_end"
 """Of a row's window; in panes, the start of its pane and the end of the last window that the pane is in."""
 NONE = -(1 << 62)
 """No watermark yet."""

@@ -28,9 +28,9 @@ __all__ = ["ROW", "ROW_HASH", "ROW_WEIGHT", "Conflict", "MaterializeOperator"]
 
 Conflict = Literal["last", "first", "error"]
 
-ROW, ROW_WEIGHT, ROW_HASH = "__row", "__row_weight", "__row_hash"
+ROW, ROW_WEIGHT, ROW_HASH = "__hw_row", "__hw_row_weight", "__hw_row_hash"
 """The columns that are not part of the key, as a struct; +1 or -1; a hash of key and row (`Multiset`)."""
-_SHOWN, _COUNT = "__shown", "__rows"
+_SHOWN, _COUNT = "__hw_shown", "__hw_rows"
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["GROUP", "Held", "Multiset", "prefix"]
 
-COUNT = "__count"
-GROUP = "__group"
+COUNT = "__hw_count"
+GROUP = "__hw_group"
 """The number of a row's group in the current batch."""
 Held = Literal["value", "list"]
 

@@ -21,7 +21,7 @@ from headwater.state.table import Lookup, TableSpec
 
 __all__ = ["OFFSET", "ORDER", "PARTITION", "POSITION", "NormalizeOperator", "newest_rows"]
 
-ORDER, PARTITION, OFFSET, POSITION = "__ts", "__partition", "__offset", "__position"
+ORDER, PARTITION, OFFSET, POSITION = "__hw_ts", "__hw_partition", "__hw_offset", "__hw_position"
 """The position of a change: its place in its message, if a message can hold several; offsets order one partition; the
 record's time orders the same key across partitions."""
 

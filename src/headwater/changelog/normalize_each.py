@@ -68,13 +68,15 @@ class NormalizeEach:
         at = pa.array(np.flatnonzero(last))
         kept, new = ([flat(rows, n).take(at) for n in names] for names in (self._keys, self._values))
         state["rows"].write(hashes[last], kept, new, gone[last])
-        parts = [  # 3
-            self._part(rows, old, there & ~gone & ~same, UPDATE_BEFORE),
-            self._part(rows, old, there & gone, DELETE),
-            self._part(rows, rows, ~there & ~gone, INSERT),
-            self._part(rows, rows, there & ~gone & ~same, UPDATE_AFTER),
+        emitted = [  # 3
+            (rows, old, there & ~gone & ~same, UPDATE_BEFORE),
+            (rows, old, there & gone, DELETE),
+            (rows, rows, ~there & ~gone, INSERT),
+            (rows, rows, there & ~gone & ~same, UPDATE_AFTER),
         ]
-        return concat(parts)
+        # In the order of the changes: where no shuffle follows, the last one of a key is what is left of it.
+        places = np.concatenate([np.flatnonzero(where) for _, _, where, _ in emitted])
+        return take_table(concat([self._part(*part) for part in emitted]), np.argsort(places, kind="stable"))
 
     @property
     def _keys(self) -> list[str]:

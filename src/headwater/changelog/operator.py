@@ -23,11 +23,11 @@ LateRows = tuple[pa.Table, ...]
 FINAL = (1 << 63) - 1
 """The watermark at the end of bounded input: every window closes."""
 
-OWN_WATERMARK = "__watermark"
+OWN_WATERMARK = "__hw_watermark"
 """A column of rows that have an event time: the watermark of the partition that a row came from, before the row. The
 same as `sql.typed.OWN_WATERMARK`."""
 
-ORIGIN = "__origin"
+ORIGIN = "__hw_origin"
 """A column of rows whose messages are kept if they come too late: the number of the source, then topic, partition and
 offset, separated by colons. Operators take no notice of it; it stands beside the rows that they call late."""
 

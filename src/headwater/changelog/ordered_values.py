@@ -24,9 +24,9 @@ from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["ARRIVAL", "Collected", "Moved", "OrderedMultiset", "Picked", "order_of", "picked", "places_in_groups"]
 
-ARRIVAL = "__arrival"
+ARRIVAL = "__hw_arrival"
 """An input column that says which row of a batch came first. Without it, the order of the rows does."""
-_ORDERS = "__orders"
+_ORDERS = "__hw_orders"
 
 Picked = tuple[pa.Array, pa.Array]
 """For each group the first or the last value with its order; or its values as a list, without an order."""

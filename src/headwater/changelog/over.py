@@ -28,7 +28,7 @@ from headwater.state.table import TableSpec
 
 __all__ = ["ROWS", "FrameCall", "OverOperator", "OverTableOperator", "argument_values"]
 
-ROWS = "__rows"
+ROWS = "__hw_rows"
 # Half of what int64 holds: the distance of a frame can be added to it.
 _BEYOND = 1 << 62
 _SUMS = {"COUNT", "SUM", "AVG"}

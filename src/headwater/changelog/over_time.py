@@ -29,7 +29,7 @@ from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["OverTimeOperator"]
 
-KEY, SEQUENCE = "__key", "__sequence"
+KEY, SEQUENCE = "__hw_key", "__hw_sequence"
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ PartialKind = Literal["rows", "present", "sum", "min", "max", "values", "limb", 
 ROWS_REDUCED = 500_000
 BYTES_REDUCED = 1 << 26
 
-_ALL = "__all"
+_ALL = "__hw_all"
 _REDUCED = {"rows", "present", "sum", "min", "max"}
 
 

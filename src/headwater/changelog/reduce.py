@@ -14,7 +14,7 @@ from headwater.errors import JobError
 
 __all__ = ["add_sums", "better", "checked_cast", "reduce_groups", "reduce_numbered"]
 
-_ALL, _ROW = "__all", "__row"
+_ALL, _ROW = "__hw_all", "__hw_row"
 _LARGEST = (1 << 63) - 1
 _MAGNITUDE = 0x7FFFFFFFFFFFFFFF
 

@@ -32,7 +32,7 @@ from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["SessionAggregate"]
 
-TIME, START, LAST = "__time", "__start", "__last"
+TIME, START, LAST = "__hw_time", "__hw_start", "__hw_last"
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,9 @@ class SessionAggregate:
         return emitted, (late,)
 
     def _on_time(self, state: State, batch: pa.Table, time: Time) -> Bools:
-        """A row is late if the session it would be part of has ended: on its own, or with others."""
+        """A row is late if the session it would be part of has ended: on its own, or with those that came before it. In
+        the order of rows, which is that of each source partition: what comes later must not decide, or it would depend
+        on where a batch ends."""
         passed = watermarks_of(batch, self.own_watermark, time)
         column = flat(batch, self.time).cast(pa.int64())
         known = np.asarray(column.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
@@ -123,11 +125,23 @@ class SessionAggregate:
         prefixes = flat(batch, HASH).to_numpy() >> 32
         (keys,), first = key_ids([prefixes], [[flat(batch, n) for n in self.aggregate.groups.names]])
         old = self._sessions_of(state, take_table(self._keyed(batch), first))[1]
-        at = np.flatnonzero(known)
-        both = Intervals(*(np.concatenate([a, b[at]]) for a, b in zip(_fields(old), (keys, times, times), strict=True)))
-        merged, of_each = both.merged(self.gap)
-        known[at] = (merged.lasts + self.gap - TICK)[of_each[len(old.keys) :]] > passed[at]
+        sessions: dict[int, list[tuple[int, int]]] = {}
+        for key, *session in zip(*(field.tolist() for field in _fields(old)), strict=True):
+            sessions.setdefault(key, []).append((session[0], session[1]))
+        # Rows are late rarely: only keys that have one are gone through row by row.
+        for place in np.flatnonzero(known & np.isin(keys, keys[known & ended])).tolist():
+            mine = sessions.setdefault(int(keys[place]), [])
+            known[place] = self._joined(mine, int(times[place]), int(passed[place]))
         return known
+
+    def _joined(self, sessions: list[tuple[int, int]], time: int, passed: int) -> bool:
+        """Whether the session that a row makes with those it touches has not ended. It then takes their place."""
+        touched = [(start, last) for start, last in sessions if start - self.gap <= time <= last + self.gap]
+        start, last = min([time, *(s for s, _ in touched)]), max([time, *(s for _, s in touched)])
+        if last + self.gap - TICK <= passed:
+            return False
+        sessions[:] = [session for session in sessions if session not in touched] + [(start, last)]
+        return True
 
     def _keyed(self, batch: pa.Table) -> pa.Table:
         """The keys of rows, with the upper half of their hash."""

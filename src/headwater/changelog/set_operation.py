@@ -25,9 +25,9 @@ __all__ = ["SIDE", "SetFunction", "SetOperationOperator"]
 
 SetFunction = Literal["INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL"]
 
-SIDE = "__side"
+SIDE = "__hw_side"
 """0 for a row of the left, 1 for one of the right."""
-_COUNTS = ("__left", "__right")
+_COUNTS = ("__hw_left", "__hw_right")
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ __all__ = ["Changed", "Division", "Heads", "LevelGroups", "LeveledRows"]
 
 LEVELS = 16
 GROWTH = 8
-SIZES, BOUNDS = "__sizes", "__bounds"
+SIZES, BOUNDS = "__hw_sizes", "__hw_bounds"
 _SHIFT = 28  # of the level in the lower half of a hash
 _BELOW = (1 << _SHIFT) - 1
 

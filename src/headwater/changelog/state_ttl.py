@@ -25,7 +25,7 @@ from headwater.state.table import TableSpec
 
 __all__ = ["Expiring", "Retention", "all_together", "sides_apart"]
 
-_KEY, _USED = "__key", "__used"
+_KEY, _USED = "__hw_key", "__hw_used"
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Retention:
     @property
     def used(self) -> TableSpec:
         """When a key was used last."""
-        return TableSpec(f"__used{self.name}", pa.schema([(_KEY, pa.int64())]), pa.schema([(_USED, pa.int64())]))
+        return TableSpec(f"used{self.name}", pa.schema([(_KEY, pa.int64())]), pa.schema([(_USED, pa.int64())]))
 
     @property
     def expiry(self) -> TimeIndex:
-        return TimeIndex(f"__expiry{self.name}", pa.schema([(_KEY, pa.int64())]))
+        return TimeIndex(f"expiry{self.name}", pa.schema([(_KEY, pa.int64())]))
 
 
 def all_together(operator: Operator, ttl: int) -> tuple[Retention, ...]:

@@ -21,7 +21,7 @@ from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["DUE", "TimeIndex"]
 
-DUE = "__due"
+DUE = "__hw_due"
 _SECOND = 1_000_000
 _LOWEST, _HIGHEST = -(1 << 31), (1 << 31) - 1
 _FIRST_SECOND = 1 << 31

@@ -29,7 +29,7 @@ from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["NONE", "Versions"]
 
-KEY, VALID_FROM, SEEN_FROM, GONE, CAME = "__key", "__valid_from", "__seen_from", "__gone", "__came"
+KEY, VALID_FROM, SEEN_FROM, GONE, CAME = "__hw_key", "__hw_valid_from", "__hw_seen_from", "__hw_gone", "__hw_came"
 NONE = -1
 _NO_TIME = np.iinfo(np.int64).min
 

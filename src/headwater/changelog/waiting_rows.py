@@ -20,7 +20,7 @@ from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["AT_ONCE", "WaitingRows"]
 
-ROW_HASH, NUMBER = "__row_hash", "__number"
+ROW_HASH, NUMBER = "__hw_row_hash", "__hw_number"
 AT_ONCE = np.iinfo(np.int64).min
 """The time of rows that wait for none."""
 

@@ -30,7 +30,7 @@ from headwater.state.table import StateTable, TableSpec
 
 __all__ = ["KEY", "WindowAggregateOperator", "in_window", "replaced"]
 
-KEY = "__key"
+KEY = "__hw_key"
 """The upper half of the keys' hash, beside the keys of each group: it is needed again when a window closes."""
 _VALUE_BITS = 20
 """Remembered values of a group lie together by window: the other 12 bits of the lower half of their hash are its."""

@@ -21,7 +21,8 @@ from headwater.cli.scripts import (
 
 if TYPE_CHECKING:
     from headwater.catalog.tables import Table, View
-    from headwater.plan.nodes import Node, Write
+    from headwater.plan.nodes import Write
+    from headwater.session.definitions import JobPlan, QueryPlan
 
 __all__ = ["check", "explain"]
 
@@ -58,14 +59,14 @@ def check(scripts: ScriptArguments, var: Variables = None, env: Environment = ""
 def explain(scripts: ScriptArguments, var: Variables = None, env: Environment = "") -> None:
     """Show the plan of every INSERT and SELECT.
 
-    One line per operator: the changes it emits, the key of its rows and the state it keeps.
+    One line per operator: the changes it emits, the key of its rows, the state it keeps, and how the messages of a
+    table are read.
 
     \b
     Example:
       headwater explain totals.sql --var kafka=127.0.0.1:9092
     """
     from headwater.catalog.catalog import Catalog
-    from headwater.plan.explain import explain as explained
     from headwater.session.definitions import Definitions
 
     files = read_scripts(scripts)
@@ -74,17 +75,17 @@ def explain(scripts: ScriptArguments, var: Variables = None, env: Environment = 
     found = [entry for part in planned for entry in _to_explain(part)]
     for number, (title, plan) in enumerate(found):
         typer.echo("\n" * bool(number) + title)
-        typer.echo(explained(plan))
+        typer.echo(plan.explain())
     if not found:
         typer.echo("No INSERT or SELECT to explain.")
 
 
-def _to_explain(part: Planned) -> Iterator[tuple[str, Node]]:
+def _to_explain(part: Planned) -> Iterator[tuple[str, JobPlan | QueryPlan]]:
     for job in part.jobs:
-        yield f"INSERT INTO {job.insert.target}  ({part.origin(job)})", job.plan
+        yield f"INSERT INTO {job.insert.target}  ({part.origin(job)})", job
     if part.outcome.query is not None:
         place = f"{part.script.name}:{part.statement.position.line}"
-        yield f"SELECT  ({place})", part.outcome.query.plan.input
+        yield f"SELECT  ({place})", part.outcome.query
 
 
 def _definitions(tables: Iterable[Table], views: Iterable[View]) -> list[tuple[str, str, str]]:

@@ -108,7 +108,7 @@ def rescale(
     """Rewrite the state of stopped jobs for more or fewer partitions.
 
     A job uses at most as many cores for its state as there are partitions. The old state stays until the new one is
-    complete; a running job is rejected.
+    complete. A running job is rejected; one with its checkpoint in an object store ends with an error.
 
     \b
     Example:
@@ -183,10 +183,12 @@ def _by_number(partition: str) -> tuple[int, str]:
 
 def _tables(content: dict[str, Any]) -> tuple[tuple[str, ...], Rows]:
     from headwater.cli.style import count, size
+    from headwater.sql.reserved_columns import RESERVED_PREFIX
 
-    rows: Rows = [
-        (t["operator"], t["table"], count(t["runs"]), count(t["rows"]), size(t["bytes"])) for t in content["state"]
-    ]
+    rows: Rows = []
+    for table in content["state"]:
+        name = table["table"].removeprefix(RESERVED_PREFIX)
+        rows.append((table["operator"], name, count(table["runs"]), count(table["rows"]), size(table["bytes"])))
     return ("operator", "table", "sorted runs", "rows", "size"), rows
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich import box
 from rich.align import Align
@@ -66,6 +67,11 @@ class DemoScreen:
 
     def close(self) -> None:
         self._closed = True
+        # The rates as they were under load, but what has become of the jobs.
+        self._readings = [
+            replace(reading, progress=replace(reading.progress, status=job.progress().status))
+            for reading, job in zip(self._readings, self._run.jobs, strict=False)  # Ctrl-C may come between two jobs
+        ]
         self._live.refresh()
         self._live.stop()
 

@@ -105,7 +105,7 @@ class Runner:
         """What would fail is known before Spark, which takes its time."""
         for part, job in jobs:
             try:
-                in_background(lambda job=job: check_start(job, [job for _, job in jobs]))  # type: ignore[misc]
+                in_background(lambda job=job: check_start(job, [other.plan for _, other in jobs]))  # type: ignore[misc]
             except (JobError, KafkaUnavailableError) as error:
                 raise _failure(job.plan.table.name, part.origin(job), error) from None
 

@@ -45,7 +45,7 @@ PRINT = PrintConnector()
 
 
 class PrintSink(Sink):
-    """Lines are made in the workers; the driver prints them chunk by chunk, so it never holds a whole batch."""
+    """Lines are made in the workers; the driver prints those of one task after the other."""
 
     shows = True
 
@@ -130,8 +130,10 @@ def show_value(value: Any) -> str:
         case bytes() | bytearray():
             return base64.b64encode(bytes(value)).decode()
         case dt.datetime():
-            instant = value.replace(tzinfo=None).isoformat()
-            return f"{instant}Z" if value.tzinfo is not None else instant
+            if value.tzinfo is None:
+                return value.isoformat()
+            # It comes in the session's time zone, and is shown as an instant.
+            return f"{value.astimezone(dt.timezone.utc).replace(tzinfo=None).isoformat()}Z"
         case dict():
             return "{" + ", ".join(f"{show_value(k)}={show_value(v)}" for k, v in value.items()) + "}"
         case list():

@@ -1,7 +1,8 @@
 """The sink of a SELECT: chunks of Arrow bytes on their way from the job to whoever reads its rows.
 
 No table can be declared with it. Between the job and the reader lies a `Channel` of bounded size: a reader that does
-not read makes the job wait in the middle of its batch, so results never pile up on the driver.
+not read makes the job wait in the middle of its batch. Beside it the driver holds what one task of the batch has
+answered.
 """
 
 from __future__ import annotations

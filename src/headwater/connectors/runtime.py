@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from headwater.options.session import CHUNK_ROWS
 from headwater.protocol.batch_ids import BatchId
 from headwater.protocol.records import Position
 
@@ -52,10 +53,11 @@ __all__ = [
 Split = Any
 """What one task reads of one piece of the input, as JSON: for Kafka [topic, partition, first offset, end offset]."""
 
-RowOrder = Literal["any", "partition"]
-"""In which order a source is read: as it likes, or each partition from its beginning, as watermarks need it."""
+RowOrder = Literal["any", "partition", "ignored"]
+"""In which order a source is read: as it likes, or each partition from its beginning, as watermarks need it. Where the
+order is ignored, changes do not have the columns that tell it."""
 
-PLACE = "__place"
+PLACE = "__hw_place"
 """Of rows that are read for a watermark: the partition they came from, in whose order they come."""
 
 Writer = Callable[[int, BatchId, "Iterable[pa.RecordBatch]"], int]
@@ -78,7 +80,8 @@ class LeftOut:
 class RuntimeContext:
     """The job's own Spark session, its name, how many tasks read or write by default, and where warnings go (a warning
     is one sentence). `spelled` puts a sentence in the option names that the table was declared with. `leave_out` is
-    called with some of the messages that were left out."""
+    called with some of the messages that were left out. `chunk_rows` is how many messages are decoded together; rows
+    are the same for any number."""
 
     spark: SparkSession
     job: str
@@ -86,6 +89,7 @@ class RuntimeContext:
     warnings: list[str]
     spelled: Callable[[str], str] = str
     leave_out: Callable[[LeftOut], None] = lambda _: None
+    chunk_rows: int = CHUNK_ROWS
 
     def warn(self, sentence: str) -> None:
         if self.spelled(sentence) not in self.warnings:
@@ -186,7 +190,8 @@ class Source(Protocol):
     ) -> ScanPlan | None:
         """How `columns` are read, with the kind and order columns of a changelog source; or, with `local`, groups and
         partial aggregates instead of rows: None if this source cannot do that. With the order
-        'partition', every row is read, in the order of its partition, which is in the column PLACE. Of the columns in
+        'partition', every row is read, in the order of its partition, which is in the column PLACE; where the order is
+        'ignored', the source may leave the order columns out. Of the columns in
         `fields`, which are of type ROW, only these fields are read; the source may leave out the others. It may also
         leave out rows for which `where` is not TRUE: whoever asks tests the rest again."""
         ...

@@ -14,7 +14,7 @@ from headwater.sql.spark_text import quote_name, string_literal
 
 __all__ = ["OLD", "checked_not_null", "with_old_rows"]
 
-OLD = "__old"
+OLD = "__hw_old"
 
 
 def checked_not_null(rows: DataFrame, table: Table) -> DataFrame:
@@ -45,12 +45,12 @@ def with_old_rows(rows: DataFrame, key: Sequence[str]) -> DataFrame:
     """Changes without -U: the row that a +U replaces is beside it as `OLD`. The changes of a key stay in order."""
     names = [quote_name(name) for name in rows.columns]
     # Grows in the order of rows within a task, which is all that is needed: the changes of a key are in one.
-    placed = rows.withColumn("__place", F.monotonically_increasing_id())
-    of_key = Window.partitionBy(*map(quote_name, key)).orderBy("__place")
+    placed = rows.withColumn("__hw_place", F.monotonically_increasing_id())
+    of_key = Window.partitionBy(*map(quote_name, key)).orderBy("__hw_place")
     whole = F.struct(*names)
     paired = placed.select(
-        *names, F.lag(whole).over(of_key).alias("__previous"), F.lead(KIND).over(of_key).alias("__next")
+        *names, F.lag(whole).over(of_key).alias("__hw_previous"), F.lead(KIND).over(of_key).alias("__hw_next")
     )
-    kept = paired.where(f"NOT ({KIND} = {UPDATE_BEFORE} AND coalesce(__next = {UPDATE_AFTER}, false))")
-    replaces = f"{KIND} = {UPDATE_AFTER} AND __previous.{KIND} = {UPDATE_BEFORE}"
-    return kept.selectExpr(*names, f"IF({replaces}, __previous, NULL) AS {OLD}")
+    kept = paired.where(f"NOT ({KIND} = {UPDATE_BEFORE} AND coalesce(__hw_next = {UPDATE_AFTER}, false))")
+    replaces = f"{KIND} = {UPDATE_AFTER} AND __hw_previous.{KIND} = {UPDATE_BEFORE}"
+    return kept.selectExpr(*names, f"IF({replaces}, __hw_previous, NULL) AS {OLD}")

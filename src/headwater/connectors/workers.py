@@ -1,14 +1,18 @@
 """What every function does first that runs in one of Spark's Python workers.
 
-This is the one place that reaches into how PySpark runs a worker: `zipimport` caches, garbage collection, and its end.
-If a release changes that, nothing breaks, but small batches become slower, or standard error less quiet.
+This is the one place that reaches into how PySpark runs a worker: how it reads its input, `zipimport` caches, garbage
+collection, memory, and its end.
+If a release changes the latter, nothing breaks, but small batches become slower, or standard error less quiet. How
+input is read decides on exactly-once: `tests/unit/execution/test_cut_input.py` notices a change.
 """
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import sys
+import time
 import zipimport
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -18,9 +22,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-__all__ = ["Batches", "in_worker", "map_in_arrow", "prepare_worker"]
+__all__ = ["Batches", "InputCutError", "in_worker", "map_in_arrow", "prepare_worker"]
 
 Batches = Iterable["pa.RecordBatch"]
+
+
+class InputCutError(EOFError):
+    """The input of a task has ended before its end: what computes it has failed, or the task was killed."""
 
 
 def in_worker(step: Callable[[Batches], Batches]) -> Callable[[Batches], Batches]:
@@ -49,10 +57,47 @@ def map_in_arrow(frame: DataFrame, step: Callable[[Batches], Batches], schema: S
 
 
 def prepare_worker() -> None:
-    """Before each task, or more often."""
+    """Before each task, before its input is read."""
+    _read_whole_streams()
     _keep_modules()
+    _trim_memory()
     _end_silently(sys.modules.get("pyspark.worker"))
 
+
+class _WholeStream:
+    """A file that Arrow reads, which must not end by itself: a stream of Arrow has a mark at its end, behind which
+    nothing is read."""
+
+    closed = False
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def read(self, size: int) -> bytes:
+        data: bytes = self._file.read(size)
+        if len(data) < size:
+            raise InputCutError("The input of this task was cut off: what computes it has failed.")
+        return data
+
+
+def _read_whole_streams() -> None:
+    """If what computes the input of a task fails, Spark closes the socket to its worker. Arrow takes the end of a file
+    between two record batches for the end of the stream, and PySpark's loop over it ends as if all had come: a sink
+    would commit a part of its rows as the whole batch."""
+    from pyspark.sql.pandas.serializers import ArrowStreamSerializer
+
+    if not hasattr(ArrowStreamSerializer.load_stream, "whole"):
+        ArrowStreamSerializer.load_stream = _load_whole_stream  # type: ignore[method-assign]
+
+
+def _load_whole_stream(serializer: Any, stream: Any) -> Batches:
+    import pyarrow as pa
+
+    del serializer
+    yield from pa.ipc.open_stream(_WholeStream(stream))
+
+
+_load_whole_stream.whole = True  # type: ignore[attr-defined]
 
 # How many modules were loaded when their objects were last put out of the collector's way.
 _modules = 0
@@ -70,19 +115,37 @@ def _keep_modules() -> None:
         _modules = len(sys.modules)
 
 
+_TRIM_SECONDS = 60.0
+_trimmed = time.monotonic()
+
+
+def _trim_memory() -> None:
+    """Once a minute. The C library keeps memory that was freed, for each thread that has used any, and the threads of
+    Kafka clients come and go with their connections: 5 MB per worker after a few restarts of a broker."""
+    global _trimmed  # noqa: PLW0603 - a fact about this process
+    if time.monotonic() - _trimmed < _TRIM_SECONDS:
+        return
+    _trimmed = time.monotonic()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc alone
+    if trim is not None:
+        trim(0)
+
+
 def _nothing(importer: zipimport.zipimporter) -> None:
     del importer
 
 
 def _end_silently(worker: Any) -> None:
     """Spark ends a worker by closing its socket, after a minute without a task and when it stops. The worker takes that
-    for an error, which it cannot report to the closed socket either, and prints both."""
+    for an error, which it cannot report to the closed socket either, and prints both. Nobody waits for a task whose
+    input was cut off, either."""
     report = getattr(worker, "handle_worker_exception", None)
     if report is None or getattr(report, "silent", False):
         return
 
     def handle(error: BaseException, *rest: Any) -> None:
-        if isinstance(error, EOFError) and worker.TaskContext.get() is None:  # between two tasks
+        between_tasks = isinstance(error, EOFError) and worker.TaskContext.get() is None
+        if between_tasks or isinstance(error, InputCutError):
             os._exit(0)
         report(error, *rest)
 

@@ -7,27 +7,28 @@ cannot learn by local properties what to read: where one is used, the plan is ma
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.connectors.runtime import Sink
 from headwater.connectors.workers import map_in_arrow
+from headwater.errors import JobError
 from headwater.execution.compaction import Compactor
 from headwater.execution.inputs import Inputs
 from headwater.execution.late_rows import late_origins
 from headwater.execution.lowering import Lowering
-from headwater.execution.prepared import Metrics, PreparedPlan, chunks, collect, count, spark_jobs
+from headwater.execution.prepared import Metrics, PreparedPlan, Stopwatch, chunks, count, spark_jobs
 from headwater.execution.route import Route
+from headwater.execution.spark import SHUFFLE_PARTITIONS
 from headwater.execution.watermarks import reported_watermarks
 from headwater.execution.worker import BATCH, Reports, ShowTask, TaskBatch, WriteTask, new_reports
 from headwater.plan.nodes import Write
 from headwater.protocol.batches import BatchOutcome
 from headwater.protocol.records import Commit, Intent, StateFiles
-from headwater.protocol.storage import open_storage
 
 __all__ = ["BatchExecutor"]
 
@@ -41,22 +42,33 @@ class _Ready:
     late_metrics: tuple[str, ...] = ()
 
 
+@dataclass
+class _Shown:
+    """Of a sink that shows rows: of which batch, how many chunks of which tasks, and how many rows."""
+
+    batch: int = 0
+    chunks: Counter[int] = field(default_factory=Counter)
+    rows: int = 0
+
+
 class BatchExecutor:
     """Executes intents of one job."""
 
-    def __init__(self, name: str, root: Write, spark: SparkSession, inputs: Inputs, sink: Sink, location: str) -> None:
+    def __init__(
+        self, name: str, root: Write, spark: SparkSession, inputs: Inputs, sink: Sink, compactor: Compactor
+    ) -> None:
         self._name = name
         self._root = root
         self._spark = spark
         self._inputs = inputs
         self._sink = sink
-        self._location = location
         self._reports = new_reports(spark.sparkContext)
-        self.compactor = Compactor(name, spark, open_storage(location))
+        self.compactor = compactor
         self._ready: dict[tuple[Route, int], _Ready] = {}
         self.spark_seconds = 0.0
         self.reported: Reports = {}
         self.route = ""
+        self._shown = _Shown()
 
     def execute(self, intent: Intent, committed: Commit, attempt: str) -> BatchOutcome:
         """1. Take the plan. 2. Run it; tasks report. 3. Look after bad and late rows. 4. Put the outcome together."""
@@ -73,9 +85,9 @@ class BatchExecutor:
         )
         # Spark keeps an accumulator for the life of the application: one for the job, emptied before each attempt.
         self._reports.value = {}
-        began = time.monotonic()
-        metrics, written = self._run(ready, batch)  # 2
-        self.spark_seconds = time.monotonic() - began
+        running = Stopwatch()
+        metrics, written = self._run(ready, batch, running)  # 2
+        self.spark_seconds = running.seconds
         # Before the commit: letters of a batch that is repeated may be written twice, but never lost.
         bad = self._inputs.divert_bad_records(intent.splits, self._bad_counts(ready, metrics))  # 3
         # A task of an earlier attempt may report now; what it wrote belongs to no commit.
@@ -116,10 +128,20 @@ class BatchExecutor:
         return self._ready[key]
 
     def _lowering(self, route: Route, batch: TaskBatch | None = None) -> Lowering:
+        # Spark's own shuffles, such as that of a hash aggregation, must put every state partition into one task: their
+        # number is that of the checkpoint, whatever cores and settings there are now.
+        self._spark.conf.set(SHUFFLE_PARTITIONS, str(route.partitions))
         # Only for readers in the JVM; workers find their splits in the properties of the batch.
         splits = [[list(task) for task in source] for source in batch.splits] if batch is not None else None
         return Lowering(
-            self._spark, self._root, self._inputs, route.tasks, route.partitions, self._location, self._reports, splits
+            self._spark,
+            self._root,
+            self._inputs,
+            route.tasks,
+            route.partitions,
+            self.compactor.location,
+            self._reports,
+            splits,
         )
 
     def _frame(self, lowering: Lowering) -> DataFrame:
@@ -129,10 +151,10 @@ class BatchExecutor:
         if writer is not None:
             return map_in_arrow(messages, WriteTask(writer, self._reports), "nothing BIGINT")
         if renderer is not None:
-            return map_in_arrow(messages, ShowTask(renderer), "chunk BINARY")
+            return map_in_arrow(messages, ShowTask(renderer), "task INT, chunk BINARY")
         return messages
 
-    def _run(self, ready: _Ready, batch: TaskBatch) -> tuple[Metrics, int | None]:
+    def _run(self, ready: _Ready, batch: TaskBatch, running: Stopwatch) -> tuple[Metrics, int | None]:
         """Metrics, and the number of rows written where it is not reported by tasks."""
         properties = {BATCH: batch.to_property(), "spark.scheduler.pool": self._name}
         group, description = f"headwater-{batch.attempt}", f"{self._name}: batch {batch.number}"
@@ -140,11 +162,13 @@ class BatchExecutor:
 
         def act(executed: Any) -> None:
             if self._sink.shows:
-                counted[0] = sum(map(self._sink.show, chunks(executed)))
-            elif self._sink.writer() is None:
-                counted[0] = count(executed)
+                counted[0] = self._show(batch.number, chunks(executed, running))
             else:
-                collect(executed)
+                rows, tasks = count(executed, running)
+                if self._sink.writer() is None:
+                    counted[0] = rows
+                else:
+                    self._check_reports(batch.attempt, tasks)
 
         if ready.plan is not None:
             return ready.plan.run(properties, group, description, act), counted[0]
@@ -152,9 +176,32 @@ class BatchExecutor:
             lowering = self._lowering(self._route_of(ready), batch)
             frame = self._frame(lowering)
             if self._sink.saves:
-                return {}, self._sink.save(frame)
+                with running:
+                    return {}, self._sink.save(frame)
             plan = PreparedPlan.of(frame, observed=lowering.observed, shared=lowering.shares)
             return plan.run(properties, group, description, act), counted[0]
+
+    def _check_reports(self, attempt: str, tasks: int) -> None:
+        """A task that does not report what it did, of which Spark makes no error, would leave the state as it was."""
+        reported = sum(of == attempt and kind == "written" for of, kind, *_ in self._reports.value)
+        if reported != tasks:
+            raise JobError(
+                f"Of {tasks} tasks that wrote a batch, {reported} have reported to the driver.",
+                hint="Nothing of this batch is committed. Start the job again: it continues from its checkpoint.",
+            )
+
+    def _show(self, batch: int, found: Iterable[tuple[int, bytes]]) -> int:
+        """How many rows of the batch were shown. What an earlier attempt at it has shown is not shown again: a repeated
+        task has the rows that it had."""
+        if self._shown.batch != batch:
+            self._shown = _Shown(batch)
+        shown, seen = self._shown, Counter[int]()
+        for task, chunk in found:
+            seen[task] += 1
+            if seen[task] > shown.chunks[task]:
+                shown.rows += self._sink.show(chunk)
+                shown.chunks[task] += 1
+        return shown.rows
 
     def _route_of(self, ready: _Ready) -> Route:
         return next(route for (route, _), known in self._ready.items() if known is ready)
@@ -168,6 +215,7 @@ class BatchExecutor:
     def _state(self, before: StateFiles, attempt: str) -> StateFiles:
         """The state after the batch: partitions that a task has reported, and all others as they were."""
         # A state partition that received nothing reports nothing, and keeps its files.
+        self._check_one_task_per_partition(attempt)
         after = {operator: dict(partitions) for operator, partitions in before.items()}
         for (of, kind, *where), report in self._reports.value.items():
             if of == attempt and kind == "state":
@@ -175,6 +223,18 @@ class BatchExecutor:
                 tables = {table: tuple(runs) for table, runs in report.items()}
                 after.setdefault(operator, {})[int(partition)] = tables
         return after
+
+    def _check_one_task_per_partition(self, attempt: str) -> None:
+        """Of two tasks that changed one state partition, each would have left out what the other did."""
+        tasks: dict[tuple[str, ...], str] = {}
+        for of, kind, *where in self._reports.value:
+            if of == attempt and kind == "state task":
+                operator, partition, task = where
+                if tasks.setdefault((operator, partition), task) != task:
+                    raise JobError(
+                        f"State partition {partition} of '{operator}' was changed by two tasks: a bug in Headwater.",
+                        hint="Nothing of this batch is committed. Please report it, with the query and the settings.",
+                    )
 
 
 def _summed(reports: Reports, attempt: str, wanted: str) -> int:

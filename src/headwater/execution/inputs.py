@@ -72,9 +72,14 @@ class Inputs:
         return [source.splits(start, end) for source, start, end in asked]
 
     def scan(
-        self, scan: Scan | Values, local: LocalAggregation | None = None, where: Condition | None = None
+        self,
+        scan: Scan | Values,
+        local: LocalAggregation | None = None,
+        where: Condition | None = None,
+        order: RowOrder = "any",
     ) -> ScanPlan | None:
-        order: RowOrder = "partition" if isinstance(scan, Scan) and scan.placed else "any"
+        if isinstance(scan, Scan) and scan.placed:
+            order = "partition"
         fields = dict(scan.fields) if isinstance(scan, Scan) else {}
         return self.sources[self.place_of(scan)].scan(scan.names, local, order, fields, where)
 

@@ -17,7 +17,7 @@ from headwater.execution.failures import translate
 from headwater.execution.loop import RETRY_SECONDS, Loop
 from headwater.execution.operator_metrics import OperatorProgress
 from headwater.execution.spark import job_session
-from headwater.options.session import SessionOptions
+from headwater.options.session import CHUNK_ROWS, SessionOptions
 from headwater.options.spelling import respelled
 from headwater.plan.nodes import Scan, Write, walk
 from headwater.protocol.batches import Executor
@@ -32,8 +32,9 @@ __all__ = ["Job", "JobSettings", "Progress", "make_job"]
 class JobSettings:
     """`interval_seconds` is the shortest time from the start of one batch to the start of the next; `poll_seconds` the
     pause when nothing has arrived; `retries` how often a batch is tried again after a transient fault; `partitions` how
-    many state partitions a new job has; `idle_seconds` after which a partition without messages does not hold back the
-    watermark of others (0: it does)."""
+    many state partitions a new job has; `tasks` how many read and write (0: as many as Spark has cores);
+    `idle_seconds` after which a partition without messages does not hold back the watermark of others (0: it does);
+    `chunk_rows` how many messages are decoded together."""
 
     max_rows: int = 2_000_000
     interval_seconds: float = 0.0
@@ -42,16 +43,18 @@ class JobSettings:
     time_zone: str = "UTC"
     retries: int = len(RETRY_SECONDS)
     idle_seconds: float = 0.0
+    chunk_rows: int = CHUNK_ROWS
+    tasks: int = 0
 
 
 @dataclass(frozen=True)
 class Progress:
     """What a job has done so far, as of its last batch. `lag` is what lies between the last commit and the end of the
-    input, as of the last look at it; `spark_seconds` is the part of the last batch that was Spark's job; `state_rows`
-    counts entries of the state, tombstones included; `late_rows` came after their window had closed; `due` says that a
-    batch without rows follows, because time has moved; `route` says how rows come from the readers to the writers.
-    `batch` is the number of the last commit over all runs, `begins` where this run began or continued;
-    `latency_seconds` the age of the last batch's oldest row when it was committed (see `execution.latency`);
+    input, as of the last look at it; `spark_seconds` is the part of the last batch that was Spark's own job, without
+    setting it up; `state_rows` counts entries of the state, tombstones included; `late_rows` came after their window
+    had closed; `due` says that a batch without rows follows, because time has moved; `route` says how rows come from
+    the readers to the writers. `batch` is the number of the last commit over all runs, `begins` where this run began or
+    continued; `latency_seconds` the age of the last batch's oldest row when it was committed (see `execution.latency`);
     `operators` what each stateful operator did, by its name in the checkpoint; `watermark` the least one of all sources
     and partitions, in milliseconds."""
 
@@ -225,6 +228,8 @@ def make_job(
         partitions=partitions or spark.sparkContext.defaultParallelism,
         time_zone=options["table.local-time-zone"],
         idle_seconds=options["table.exec.source.idle-timeout"].total_seconds(),
+        chunk_rows=options["headwater.source.chunk-rows"],
+        tasks=options["parallelism.default"] or 0,
     )
     session = job_session(spark, settings.partitions, settings.time_zone)
     return Job(name, plan, session, location, settings, on_batch)

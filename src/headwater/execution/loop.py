@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from headwater.connectors.runtime import LeftOut, Position, RuntimeContext, Sink, SinkStart, Source
 from headwater.errors import KafkaNotReadyError, UnknownSchemaError
+from headwater.execution.compaction import Compactor
 from headwater.execution.executor import BatchExecutor
 from headwater.execution.failures import is_transient
 from headwater.execution.inputs import InputRange, Inputs, is_finished
@@ -51,11 +52,15 @@ class Loop:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.warnings: list[str] = []
-        tasks = job.spark.sparkContext.defaultParallelism
-        context = RuntimeContext(job.spark, job.name, tasks, self.warnings, leave_out=job.leave_out)
+        tasks = job.settings.tasks or job.spark.sparkContext.defaultParallelism
+        chunk_rows = job.settings.chunk_rows
+        context = RuntimeContext(
+            job.spark, job.name, tasks, self.warnings, leave_out=job.leave_out, chunk_rows=chunk_rows
+        )
         self.inputs = Inputs(job.plan, context)
         self.sink: Sink = job.around_sink(_open_sink(job.plan, context))
-        self.executor = BatchExecutor(job.name, job.plan, job.spark, self.inputs, self.sink, job.location)
+        compactor = Compactor(job.name, job.spark, job.storage, context.warn)
+        self.executor = BatchExecutor(job.name, job.plan, job.spark, self.inputs, self.sink, compactor)
         self.checkpoint = Checkpoint(job.storage)
         self.batches = Batches(self.checkpoint, job.around_executor(self.executor), self._failed, self._committed)
         # Of the plan, not of the settings: only sources whose time somebody uses have a watermark that can hold back
@@ -67,7 +72,9 @@ class Loop:
         self._latency = Latency()
         self._started_at = time.monotonic()
         self._warned: set[int] = set()  # sources whose watermark waits
-        self._began = time.monotonic()  # the current batch; before the first, this run: a sink may wait from here on
+        # Start of the last batch, and of the last one that read rows; before the first, of this run.
+        self._began = self._read = time.monotonic()
+        self._ends: list[Position] = []  # of what there was to read at the last look
 
     def run(self) -> None:
         """1. Recover. 2. Finish the pending batch of an earlier run. 3. Batch after batch, until it is stopped or
@@ -79,7 +86,7 @@ class Loop:
             while not self.job.stopping.is_set():  # 3
                 with self.job.turn:
                     wanted = self._wanted(commit)
-                    watermarks = self.watermarks.next(commit)
+                    watermarks = self.watermarks.next(commit, self._ends)
                     # A watermark may move without rows, by an idle partition or by the clock: windows must close then,
                     # too.
                     runs = bool(wanted.rows) or any(before != now for before, now in watermarks)
@@ -113,7 +120,9 @@ class Loop:
         genesis = self._with_retries(lambda: self.checkpoint.genesis() or self._begin())  # 1
         check_compatible(Fingerprint.from_json(genesis.facts), self._fingerprint, str(self.job.storage))  # 2
         recovered = self.batches.claim()  # 3
-        self._with_retries(lambda: self.inputs.check_facts(recovered.committed.topics))  # 4
+        # Of a pending batch, the topics are those of its intent: one that was made again may be read in it first.
+        topics = recovered.committed.topics if recovered.pending is None else recovered.pending.topics
+        self._with_retries(lambda: self.inputs.check_facts(topics))  # 4
         self._start_sink(recovered)
         return recovered
 
@@ -149,7 +158,8 @@ class Loop:
         if recovered.committed.state and cores > partitions:
             self.warnings.append(
                 f"Spark has {cores} cores, but the state of job '{self.job.name}' is in {partitions} partitions. "
-                f"'headwater checkpoint rescale --partitions {cores}' lets it use them all."
+                f"When it is stopped, 'headwater checkpoint rescale {self.job.storage} --partitions {cores}' lets it "
+                "use them all."
             )
         positions = recovered.committed.positions
         # Planning takes seconds the first time; done here, the first message does not wait for it.
@@ -179,16 +189,28 @@ class Loop:
         return Route(tasks, committed.partitions, route_digest(self._fingerprint, self.job.plan.table))
 
     def _wanted(self, commit: Commit) -> InputRange:
-        """What the next batch reads; nothing, if nothing has come or the sink wants to wait."""
+        """What the next batch reads, when it is due; nothing, if nothing has come or the sink wants to wait."""
+        wanted = self._arrived(commit)
+        # From start to start: a slow batch is followed by the next one at once.
+        due = self._began + self.job.settings.interval_seconds if self.job.reported.batches else 0.0
+        if wanted.rows and time.monotonic() < due:
+            while (early := due - time.monotonic()) > 0 and not self.job.stopping.is_set():
+                self._pause(early)
+            # What has come meanwhile belongs to the batch that is due now.
+            wanted = wanted.nothing if self.job.stopping.is_set() else self._arrived(commit)
+        waits = wanted.rows and self._waits(wanted, commit)
+        return wanted.nothing if waits else wanted
+
+    def _arrived(self, commit: Commit) -> InputRange:
         limit = self.job.settings.max_rows
         wanted = self._with_retries(lambda: self._look(commit, limit))
+        self._ends = wanted.end
         lag = self.inputs.lag(commit.positions)
         self._latency.look(time.monotonic(), total_of(commit.positions) + lag)
         self._warn_of_waiting(commit)
         if lag != self.job.reported.lag or len(self.warnings) > len(self.job.reported.warnings):
             self.job.report(lag=lag, warnings=tuple(self.warnings))
-        waits = wanted.rows and self._waits(wanted, commit)
-        return wanted.nothing if waits else wanted
+        return wanted
 
     def _warn_of_waiting(self, commit: Commit) -> None:
         """Once for each source: nothing closes because of partitions that nothing has come from."""
@@ -219,13 +241,9 @@ class Loop:
                 self.job.report(lag=self.inputs.lag(commit.positions))
 
     def _waits(self, wanted: InputRange, commit: Commit) -> bool:
-        """Whether the next batch is not due yet: by the interval between batches, or because the sink wants more
-        changes, or more time, first."""
-        since = time.monotonic() - self._began
-        # From start to start: a slow batch is followed by the next one at once.
-        if self.job.reported.batches and since < self.job.settings.interval_seconds:
-            self._pause(self.job.settings.interval_seconds - since)
-            return True
+        """Whether the sink wants more changes, or more time, before the next batch."""
+        # Not since the last batch: those without rows, which run because time has moved, would put it off for good.
+        since = time.monotonic() - self._read
         flush = self.sink.flush_interval
         if flush is None or is_finished(wanted.end, commit.bounds):
             return False
@@ -233,6 +251,7 @@ class Loop:
 
     def _run_batch(self, commit: Commit, wanted: InputRange, watermarks: list[list[int | None]]) -> Commit:
         self._began = time.monotonic()
+        self._read = self._began if wanted.rows else self._read
         intent = Intent(
             commit.batch + 1,
             wanted.start,

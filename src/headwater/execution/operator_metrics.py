@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from headwater.protocol.records import StateFiles
+from headwater.sql.reserved_columns import is_reserved
 
 __all__ = ["OperatorProgress", "operators_after", "shown_rows"]
 
@@ -60,7 +61,7 @@ def _reported(reports: Mapping[tuple[str, ...], Any]) -> Iterator[tuple[str, int
 
 def shown_rows(rows: Any) -> list[str]:
     """The first few of an Arrow table, for people: without the planner's own columns."""
-    names = [name for name in rows.column_names if not name.startswith("__")]
+    names = [name for name in rows.column_names if not is_reserved(name)]
     found = rows.slice(0, _SHOWN_ROWS).select(names).to_pylist()
     strings = [", ".join(f"{name} = {value!s}" for name, value in row.items()) for row in found]
     return [text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…" for text in strings]

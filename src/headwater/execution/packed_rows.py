@@ -24,7 +24,7 @@ from headwater.execution.worker import ReadTask
 
 __all__ = ["PACKED", "PackedRead", "PackedRows"]
 
-PACKED = "__packed"
+PACKED = "__hw_packed"
 """A column of rows that are not packed, in which they have NULL; beside it, packed ones have NULL in all others."""
 
 # Half a region of the heap of Spark's JVM: larger objects are a burden to its garbage collection.
@@ -147,7 +147,7 @@ class PackedRead:
 
 
 def _place(name: str) -> str:
-    return f"__place_{name}"
+    return f"__hw_place_{name}"
 
 
 def _runs(values: np.ndarray) -> Iterator[range]:

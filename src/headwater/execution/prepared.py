@@ -5,8 +5,8 @@ when the job starts, and a batch executes a clone of it (a clone, because a plan
 its metrics). What differs from batch to batch reaches the tasks by local properties, which belong to the thread that
 executes.
 
-This is the one place that uses methods of Spark's internal classes: SparkPlan.clone, execute, executeCollect and
-executeToIterator, CollectMetricsExec.collect, ReuseExchangeAndSubquery. `tests/unit/execution/test_prepared.py` notices
+This is the one place that uses methods of Spark's internal classes: SparkPlan.clone, execute and executeToIterator,
+CollectMetricsExec.collect, ReuseExchangeAndSubquery. `tests/unit/execution/test_prepared.py` notices
 if a release of Spark changes them. How Python reaches them is in `spark_internals`.
 """
 
@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.errors import JobError
 from headwater.spark_internals import activate, executed_plan, jvm
 
-__all__ = ["Metrics", "PreparedPlan", "chunks", "collect", "count", "spark_jobs"]
+__all__ = ["Metrics", "PreparedPlan", "Stopwatch", "chunks", "count", "spark_jobs"]
 
 Metrics = dict[str, int]
 Action = Callable[[Any], None]
@@ -32,6 +32,23 @@ Action = Callable[[Any], None]
 TASKS_END_SECONDS = 60.0
 _REUSE = "spark.sql.exchange.reuse"
 _POLL_SECONDS = 0.02
+
+
+class Stopwatch:
+    """Adds up the time of its `with` blocks: how long this thread has waited for Spark's own jobs."""
+
+    # Spark's status store has the times of a job, too. They are there some milliseconds after its result, and asking
+    # for them takes a millisecond or more of every batch.
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._began = 0.0
+
+    def __enter__(self) -> None:
+        self._began = time.monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += time.monotonic() - self._began
 
 
 @dataclass(frozen=True)
@@ -75,21 +92,27 @@ class PreparedPlan:
         return {e._1(): int(e._2().getLong(0)) for e in (entries.apply(i) for i in range(entries.size()))}
 
 
-def collect(executed: Any) -> None:
-    """For a plan that gives no rows."""
-    executed.executeCollect()
+def count(executed: Any, running: Stopwatch) -> tuple[int, int]:
+    """Compute every row and drop it; a plan that writes gives none. Answers how many rows there were, and tasks."""
+    rows = executed.execute()
+    with running:
+        found = int(rows.count())
+    return found, int(rows.getNumPartitions())
 
 
-def count(executed: Any) -> int:
-    """Compute every row and drop it."""
-    return int(executed.execute().count())
-
-
-def chunks(executed: Any) -> Iterator[bytes]:
-    """The only column of each row, one state partition after the other: the driver never holds more than one."""
+def chunks(executed: Any, running: Stopwatch) -> Iterator[tuple[int, bytes]]:
+    """Both columns of each row, one task after the other. What comes of a task comes after it has succeeded."""
+    # A task hands its result over as a whole: the JVM of the driver holds the rows of one task, compressed; Python one
+    # chunk of them.
     rows = executed.executeToIterator()
-    while rows.hasNext():
-        yield bytes(rows.next().getBinary(0))
+    while True:
+        # Each task is a job of its own, which runs when its first row is asked for.
+        with running:
+            found = rows.hasNext()
+        if not found:
+            return
+        row = rows.next()
+        yield int(row.getInt(0)), bytes(row.getBinary(1))
 
 
 @contextmanager

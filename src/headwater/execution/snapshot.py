@@ -22,7 +22,7 @@ from headwater.sql.spark_text import quote_name
 __all__ = ["snapshot"]
 
 
-def snapshot(table: Table, spark: SparkSession) -> DataFrame:
+def snapshot(table: Table, spark: SparkSession, chunk_rows: int) -> DataFrame:
     """Everything from the table's start position to the end of the log; of a changelog, the rows that are alive."""
     check_source(table)
     node = scan(table)
@@ -31,7 +31,7 @@ def snapshot(table: Table, spark: SparkSession) -> DataFrame:
     tasks = spark.sparkContext.defaultParallelism
     # A session of its own: settings that jobs need must not change those of the user's Spark.
     session = job_session(spark, tasks, "")
-    source = open_source(read, RuntimeContext(session, f"table-{table.name}", tasks, []))
+    source = open_source(read, RuntimeContext(session, f"table-{table.name}", tasks, [], chunk_rows=chunk_rows))
     try:
         begin = source.start()
         splits = source.splits(*source.available(begin, source.bound(begin), 1 << 62))
@@ -62,14 +62,15 @@ def _alive(frame: DataFrame, key: tuple[str, ...]) -> DataFrame:
     columns = [c for c in frame.columns if c not in key]
     ordered_by = [c for c in (ORDER, PARTITION, OFFSET, POSITION) if c in frame.columns]
     # By what orders messages of one key: offsets alone are comparable only within a partition.
-    newest = F.max_by(F.struct(*map(quote_name, columns)), F.struct(*ordered_by)).alias("__newest")
-    rows = frame.groupBy(*map(quote_name, key)).agg(newest).where(f"__newest.{ADDED}")
-    return rows.select(*map(quote_name, key), "__newest.*")
+    newest = F.max_by(F.struct(*map(quote_name, columns)), F.struct(*ordered_by)).alias("__hw_newest")
+    rows = frame.groupBy(*map(quote_name, key)).agg(newest).where(f"__hw_newest.{ADDED}")
+    return rows.select(*map(quote_name, key), "__hw_newest.*")
 
 
 def _left(frame: DataFrame, names: Sequence[str]) -> DataFrame:
     """Rows that were inserted more often than they were retracted, as often as that."""
     columns = [quote_name(name) for name in names]
-    weighted = frame.selectExpr(*columns, f"IF({ADDED}, 1, -1) AS __weight")
-    summed = weighted.groupBy(*columns).agg(F.sum("__weight").alias("__left")).where("__left > 0")
-    return summed.selectExpr(*columns, "explode(array_repeat(0, CAST(__left AS INT))) AS __each").drop("__each")
+    weighted = frame.selectExpr(*columns, f"IF({ADDED}, 1, -1) AS __hw_weight")
+    summed = weighted.groupBy(*columns).agg(F.sum("__hw_weight").alias("__hw_left")).where("__hw_left > 0")
+    repeated = summed.selectExpr(*columns, "explode(array_repeat(0, CAST(__hw_left AS INT))) AS __hw_each")
+    return repeated.drop("__hw_each")

@@ -27,7 +27,9 @@ from headwater.options.secrets import SECRET_KEYS, is_secret
 from headwater.spark_internals import has_jvm, preload, use_jvm
 from headwater.sql.typed import SPARK_SETTINGS
 
-__all__ = ["check_master", "java_options", "job_session", "start_spark"]
+__all__ = ["SHUFFLE_PARTITIONS", "check_master", "java_options", "job_session", "start_spark"]
+
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 _JOB_SETTINGS = {
     **SPARK_SETTINGS,
@@ -95,7 +97,7 @@ def job_session(spark: SparkSession, partitions: int, time_zone: str) -> SparkSe
     session: Any = spark.newSession()
     for key, value in _JOB_SETTINGS.items():
         session.conf.set(key, value)
-    session.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    session.conf.set(SHUFFLE_PARTITIONS, str(partitions))
     if time_zone:
         session.conf.set("spark.sql.session.timeZone", time_zone)
     # Loaded while the job starts, and not within its first batch.

@@ -28,7 +28,7 @@ __all__ = [
     "rows_by_place",
 ]
 
-ROW_WATERMARK = "__row_watermark"
+ROW_WATERMARK = "__hw_row_watermark"
 """What the table's WATERMARK says for a row, as a time."""
 
 

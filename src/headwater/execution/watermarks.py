@@ -73,10 +73,14 @@ class Watermarks:
     def used(self) -> bool:
         return self._period is not None or any(source is not None for source in self._sources)
 
-    def next(self, commit: Commit) -> list[list[Watermark]]:
-        """For the batch after this commit: per source the watermark before and in it; empty where none is used."""
+    def next(self, commit: Commit, ends: Sequence[Position] = ()) -> list[list[Watermark]]:
+        """For the batch after this commit: per source the watermark before and in it; empty where none is used. `ends`
+        are the ends of what there is to read: a partition whose messages wait to be read is not idle."""
         if not self.used:
             return []
+        for place, end in enumerate(ends):
+            for key in [key for key, offset in end.items() if offset > commit.positions[place].get(key, 0)]:
+                self._active[place, key] = (commit.positions[place].get(key, 0), self._clock())
         before = self._reached(commit)
         found = [self._of_source(place, commit) for place in range(len(self._sources))]
         awake = [now for now, idle in found if not idle]

@@ -31,7 +31,7 @@ from headwater.errors import JobError
 from headwater.execution.late_rows import late_report
 from headwater.execution.watermarks import time_of
 from headwater.protocol.batch_ids import BatchId
-from headwater.protocol.storage import open_storage
+from headwater.protocol.storage import task_storage
 from headwater.state.files import open_state, save_state
 from headwater.state.manifest import RunFile
 from headwater.state.partitions import partition_of
@@ -55,7 +55,7 @@ __all__ = [
 
 BATCH = "headwater.batch"
 """The local property with the `TaskBatch`."""
-INPUT = "__input"
+INPUT = "__hw_input"
 """The number of the input that a row of several belongs to."""
 OUTPUT_ROWS = 50_000
 
@@ -106,10 +106,11 @@ def _parsed(text: str) -> TaskBatch:
 
 
 Reports = dict[tuple[str, ...], Any]
-"""(attempt, 'state', operator, partition) → files of each table; (attempt, 'written', task) → rows; (attempt,
-'watermark', source, partition of the source) → milliseconds; (attempt, 'late', operator, state partition) → how many
-rows, 'late rows' → some of them as text, 'late origins' → the ORIGIN of those that have one; (attempt, 'operator',
-operator, state partition) → rows in, rows out, seconds."""
+"""(attempt, 'state', operator, partition) → files of each table; (attempt, 'state task', operator, partition, task that
+reports them) → None; (attempt, 'written', task) → rows; (attempt, 'watermark', source, partition of the source) →
+milliseconds; (attempt, 'late', operator, state partition) → how many rows, 'late rows' → some of them as text, 'late
+origins' → the ORIGIN of those that have one; (attempt, 'operator', operator, state partition) → rows in, rows out,
+seconds."""
 
 
 class _Merge(AccumulatorParam[Reports]):
@@ -219,7 +220,7 @@ class OperatorTask:
 
     def _step(self, batch: TaskBatch, time: Time, partition: int, inputs: tuple[pa.Table, ...]) -> pa.Table:
         began = monotonic()
-        storage = open_storage(self.location)
+        storage = task_storage(self.location)
         state = open_state(storage, self.operator.tables, batch.files(self.name, partition))
         # Late rows are counted in the report and not by a metric of Spark: a repeated task would be counted twice
         # there.
@@ -236,6 +237,7 @@ class OperatorTask:
         self.reports.add(
             {
                 (batch.attempt, "state", self.name, str(partition)): saved,
+                (batch.attempt, "state task", self.name, str(partition), str(task_number())): None,
                 (batch.attempt, "operator", self.name, str(partition)): done,
             }
         )
@@ -279,13 +281,15 @@ class WriteTask:
 
 @dataclass(frozen=True)
 class ShowTask:
-    """The end of a plan whose rows are shown by the driver: chunks of them, as rows of one column."""
+    """The end of a plan whose rows are shown by the driver: chunks of them, each with the number of the task."""
 
     renderer: Renderer
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        for chunk in self.renderer(task_number(), batches):
-            yield pa.RecordBatch.from_pydict({"chunk": pa.array([chunk], pa.binary())})
+        task = task_number()
+        for chunk in self.renderer(task, batches):
+            columns = {"task": pa.array([task], pa.int32()), "chunk": pa.array([chunk], pa.binary())}
+            yield pa.RecordBatch.from_pydict(columns)
 
 
 def stateless(step: Callable[[pa.Table], pa.Table], output: pa.Schema) -> Callable[[Batches], Batches]:

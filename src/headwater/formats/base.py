@@ -130,7 +130,7 @@ class Decoder:
     rows     where a message may hold several rows, or none: takes it apart. All the rest is about one row's payload
     reader   the fast path: whole columns at once. None: there is none for these fields
     over     where a message holds changes: the decoder over columns of these names, which `reader` has read
-    sound    whether all that `reader` reads are changes that make sense
+    sound    whether `reader` reads changes, all of which make sense: `over` needs nothing of the message then
     """
 
     parsed: str

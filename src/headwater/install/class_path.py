@@ -34,8 +34,9 @@ def pyspark_directory() -> Path:
 
 
 def sql_class_path(unsigned: Path) -> list[Path]:
-    """What SQL on this machine needs, with the Kafka and Avro jars. Of a signed jar, the copy in `unsigned` if there is
-    one. `conf` and the logger are first, as Spark's launcher has it."""
+    """What SQL on this machine needs, with the Kafka and Avro jars: only some tables use them, but a JVM that starts
+    while scripts are planned cannot get them later, and an archive needs one class path for all. Of a signed jar, the
+    copy in `unsigned` if there is one. `conf` and the logger are first, as Spark's launcher has it."""
     home = pyspark_directory()
     logger = sorted((home / "jars").glob("slf4j-api-*.jar"))
     needed = [jar for jar in _jars() if not jar.name.startswith(_OTHER) and jar not in logger]

@@ -17,7 +17,10 @@ from headwater.options.session_flink import DIFFERS, FLINKS, MEANINGLESS
 from headwater.options.time_zone import time_zone
 from headwater.options.types import BOOL, DURATION, INT, LONG, STRING, enum, show
 
-__all__ = ["SESSION_OPTIONS", "SessionOptions", "check_job_name", "is_declared"]
+__all__ = ["CHUNK_ROWS", "SESSION_OPTIONS", "SessionOptions", "check_job_name", "is_declared"]
+
+CHUNK_ROWS = 16_384
+"""The default of 'headwater.source.chunk-rows'."""
 
 _LONGEST_NAME = 200  # bytes; file systems take 255
 
@@ -67,7 +70,9 @@ SESSION_OPTIONS: tuple[Option, ...] = (
     Option(
         "parallelism.default",
         _positive(INT),
-        "Number of parallel tasks of a job. Default: the number of Spark's cores.",
+        "Number of parallel tasks of a job: of those that read and write, where a table does not say otherwise "
+        "('scan.parallelism', 'sink.parallelism'), and state partitions of a new checkpoint. Default: the number of "
+        "Spark's cores.",
     ),
     Option(
         "execution.checkpointing.dir",
@@ -184,6 +189,14 @@ SESSION_OPTIONS: tuple[Option, ...] = (
         _positive(DURATION),
         "How long a job that has read everything waits before it checks for new messages.",
         timedelta(milliseconds=50),
+    ),
+    Option(
+        "headwater.source.chunk-rows",
+        _positive(INT),
+        "How many Kafka messages are decoded together; fewer where they are large. Small splits of a task are fetched "
+        "together up to this number. Smaller chunks need less memory and more time. Results do not depend on it; it "
+        "may be different at every start.",
+        CHUNK_ROWS,
     ),
     Option(
         "headwater.state.partitions",

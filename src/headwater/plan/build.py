@@ -313,7 +313,7 @@ class _Relations:
 _LIMITS = "docs/limits.md lists what queries can do."
 _INSTEAD = "docs/coming-from-flink.md says what to do instead."
 _ONE = Expr("1", INT.not_null(), frozenset(), "1")
-_ONE_ROW = n.Values((n.Column("__one", _ONE.type),), ((_ONE,),))
+_ONE_ROW = n.Values((n.Column("__hw_one", _ONE.type),), ((_ONE,),))
 
 
 def scan(table: Table, *, repeats: bool = False) -> n.Node:

@@ -21,7 +21,7 @@ def refuse_non_deterministic(root: n.Write) -> n.Write:
     """The same plan. Raises if a non-deterministic expression decides which row is retracted."""
     for node in n.walk(root):
         for expression in _decisive(node):
-            if not expression.deterministic:
+            if not expression.deterministic or expression.by_arrival:
                 raise _non_deterministic(expression, node)
     return root
 
@@ -39,6 +39,10 @@ def is_deterministic(root: n.Write) -> bool:
 def _decisive(node: n.Node) -> Iterable[Expr]:
     if any(child.mode is not Mode.APPEND for child in node.inputs):
         yield from node.decisive
+        # What it decides by may have been computed further down: in a view, for example.
+        refs = frozenset(name for expression in node.decisive for name in expression.refs)
+        for child in node.inputs:
+            yield from _computed(child, refs)
     for child, names in zip(node.inputs, node.matched, strict=True):
         yield from _computed(child, names)
 

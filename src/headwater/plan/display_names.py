@@ -1,5 +1,5 @@
-"""Names that the planner gives to columns are shown as what they stand for: never `__g0`, but `UPPER(a)`; in an error
-never `id0`, but `b.id`."""
+"""Names that the planner gives to columns are shown as what they stand for: never `__hw_g0`, but `UPPER(a)`; in an
+error never `id0`, but `b.id`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headwater.sql.statements import Statement
 
 __all__ = ["is_internal", "located", "shown_text"]
 
-_INTERNAL = re.compile(r"__(?:g|agg|j)\d+\b|\bw\$(?:start|end|time)\b")
+_INTERNAL = re.compile(r"__hw_(?:g|agg|j)\d+\b|\bw\$(?:start|end|time)\b")
 _WORDS = re.compile(r"\w+")
 
 

@@ -60,8 +60,11 @@ class FromClause:
         """All joins, filtered by those conditions of WHERE whose names are columns here; and the other conditions."""
         self._factors = [first]
         left = list(where)
-        for join in joins:
+        for place, join in enumerate(joins):
             self._at = join
+            # A later RIGHT or FULL JOIN shows rows for which there is nothing of this one: WHERE has to judge those.
+            held = left if any(map(_shows_all_of_right, joins[place + 1 :])) else []
+            left = [] if held else left
             if isinstance(join.this, exp.Unnest):
                 self._unnest(join, join.this)
             elif isinstance(join.this, exp.Lateral) and isinstance(join.this.this, exp.Subquery):
@@ -72,6 +75,7 @@ class FromClause:
                 left = self._outer(join, left)
             else:
                 self._inner(join)
+            left = [*held, *left]
         known = [tree for tree in left if resolves(tree, self.scope)]
         for tree in where:
             if resolves(tree, self.scope):
@@ -181,7 +185,7 @@ class FromClause:
         kind: n.JoinKind = "left" if side else "inner"
         joined = JoinBuilder(left, right, kind, self._settings).as_of(conditions, time, join)
         self._factors, self._conditions = [joined], []
-        return [tree for tree in where if tree not in pushed]
+        return _without(where, pushed)
 
     def _shared_names(self, join: exp.Join, left: Scope, right: Scope) -> list[exp.Identifier]:
         """The columns of USING, or those that both sides of a NATURAL JOIN have."""
@@ -260,7 +264,7 @@ def without_queries(joins: Sequence[exp.Join]) -> tuple[list[exp.Join], list[exp
     """The joins, and conditions with queries of ON that can be asked of the pairs afterwards: those of inner joins, if
     none of their rows is shown for having no match."""
     # A filter behind these would also drop rows that are shown for having no match.
-    if any(str(join.args.get("side")).upper() in ("RIGHT", "FULL") for join in joins):
+    if any(map(_shows_all_of_right, joins)):
         return list(joins), []
     kept, lifted = [], []
     for join in joins:
@@ -272,6 +276,10 @@ def without_queries(joins: Sequence[exp.Join]) -> tuple[list[exp.Join], list[exp
             rest = [tree.copy() for tree in conditions if not has_query(tree)]
             kept[-1].set("on", reduce(exp.and_, rest) if rest else None)
     return kept, lifted
+
+
+def _shows_all_of_right(join: exp.Join) -> bool:
+    return str(join.args.get("side")).upper() in ("RIGHT", "FULL")
 
 
 def resolves(tree: exp.Expr, scope: Scope) -> bool:

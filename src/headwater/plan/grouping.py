@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from headwater.plan.build import Builder, Named
     from headwater.plan.subqueries import Subqueries
 
-__all__ = ["build_grouped", "needs_grouping"]
+__all__ = ["aggregate_calls", "build_grouped", "needs_grouping"]
 
 
 def needs_grouping(select: exp.Select) -> bool:
     if select.args.get("group") is not None or select.args.get("having") is not None:
         return True
-    return any(_aggregates(item) for item in select.expressions)
+    return any(aggregate_calls(item) for item in select.expressions)
 
 
-def _aggregates(node: exp.Expr) -> list[exp.Expr]:
+def aggregate_calls(node: exp.Expr) -> list[exp.Expr]:
     """Aggregate calls in the tree, outermost ones only; a FILTER belongs to its call."""
     if is_aggregate(node):
         return [node]
@@ -52,8 +52,8 @@ def _aggregates(node: exp.Expr) -> list[exp.Expr]:
         return []
     if isinstance(node, exp.Window):  # the function itself is computed over the groups
         inside = [child for child in node.iter_expressions() if child is not node.this]
-        return [call for child in (*node.this.iter_expressions(), *inside) for call in _aggregates(child)]
-    return [call for child in node.iter_expressions() for call in _aggregates(child)]
+        return [call for child in (*node.this.iter_expressions(), *inside) for call in aggregate_calls(child)]
+    return [call for child in node.iter_expressions() for call in aggregate_calls(child)]
 
 
 def build_grouped(select: exp.Select, relation: Relation, builder: Builder, named: Named) -> n.Node:
@@ -77,7 +77,7 @@ def build_grouped(select: exp.Select, relation: Relation, builder: Builder, name
     grouping = _Grouping(relation, locate, emit)
     grouping.add_groups(groups)
     for tree in (*bare, *conditions):
-        for call in _aggregates(tree):
+        for call in aggregate_calls(tree):
             grouping.add_call(call)
         for call in tree.find_all(exp.Anonymous):
             if is_grouping_call(call):
@@ -90,7 +90,7 @@ def build_grouped(select: exp.Select, relation: Relation, builder: Builder, name
 
 def _with_arguments(tree: exp.Expr, queries: Subqueries) -> exp.Expr:
     """Queries inside of aggregates are joined with the rows that are aggregated, and not with the groups."""
-    calls = {id(call) for call in _aggregates(tree) if has_query(call)}
+    calls = {id(call) for call in aggregate_calls(tree) if has_query(call)}
     if not calls:
         return tree
     return _mapped(tree, lambda node: queries.replace(node) if id(node) in calls else None)
@@ -150,7 +150,7 @@ class _Grouping:
         self.set_number = self._fresh()
 
     def _fresh(self) -> str:
-        return f"__g{next(self.numbers)}"
+        return f"__hw_g{next(self.numbers)}"
 
     def _add_group(self, item: exp.Expr) -> None:
         compiled = compile_expression(item, self.relation.scope, self.locate)
@@ -168,7 +168,7 @@ class _Grouping:
     def add_call(self, node: exp.Expr) -> None:
         if self._key(node) not in self.calls:
             call = compile_aggregate(node, self.relation.scope, self.locate)
-            self.calls[self._key(node)] = (f"__agg{len(self.calls)}", call)
+            self.calls[self._key(node)] = (f"__hw_agg{len(self.calls)}", call)
 
     def add_marker(self, call: exp.Anonymous) -> None:
         """GROUPING(a) or GROUPING_ID(a, b)."""
@@ -205,7 +205,7 @@ class _Grouping:
         if window is None or not {window.start, window.end} <= groups.keys():
             return n.Aggregate((*groups.values(), *called), below, tuple(groups), calls)
         kind = "TIMESTAMP_LTZ" if window.local else "TIMESTAMP"
-        time = n.Column(window.time or "__window_time", SqlType(kind, precision=3, nullable=False))
+        time = n.Column(window.time or "__hw_window_time", SqlType(kind, precision=3, nullable=False))
         # The window's time follows from its bounds: as a group of its own it would only widen the key.
         groups.pop(window.time, None)
         check_session(below, [name for name in groups if name not in {window.start, window.end}])

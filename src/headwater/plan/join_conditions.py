@@ -39,7 +39,7 @@ class JoinSettings:
     numbers: Iterator[int] = field(default_factory=count)
 
     def fresh(self) -> str:
-        return f"__j{next(self.numbers)}"
+        return f"__hw_j{next(self.numbers)}"
 
 
 class JoinBuilder:
@@ -312,6 +312,9 @@ class JoinBuilder:
         if self.left.node.times.get(time.column or "") is not n.TimeKind.EVENT or valid_from is None:
             raise self._errors.no_time(time.text, valid_from, at)
         assert time.column is not None
+        types = time.type, next(c.type for c in self.right.node.columns if c.name == valid_from)
+        if types[0].name != types[1].name:
+            raise self._errors.other_time_type(time.text, types, at)
         return self._seen(n.TemporalJoin(*parts, time.column, valid_from))
 
     def _is_processing_time(self, time: Expr) -> bool:

@@ -10,6 +10,7 @@ from sqlglot import exp
 from headwater.errors import SqlError
 from headwater.plan.nodes import JoinKind, Key
 from headwater.plan.relation import Locate
+from headwater.sql.types import SqlType
 
 __all__ = ["JoinErrors"]
 
@@ -46,6 +47,15 @@ class JoinErrors:
             detail=f"Its rows are identified by {shown}." if shown else "No columns identify its rows.",
             hint="It is an upsert-kafka table, a table with a change data capture format and a primary key, or a query "
             "with a key.",
+        )
+
+    def other_time_type(self, time: str, types: tuple[SqlType, SqlType], at: exp.Expr) -> SqlError:
+        return SqlError(
+            "FOR SYSTEM_TIME AS OF needs event times of one type on both sides.",
+            position=self.locate(at),
+            detail=f"{time} is a {types[0].name}, that of the versioned table is a {types[1].name}: they differ "
+            "by the session's time zone.",
+            hint="Declare both as TIMESTAMP_LTZ, or one as a computed column: CAST(ts AS TIMESTAMP_LTZ(3)).",
         )
 
     def no_time(self, time: str, valid_from: str | None, at: exp.Expr) -> SqlError:

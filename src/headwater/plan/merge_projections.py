@@ -3,6 +3,7 @@ gone where the node above leaves them out as well."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from headwater.plan import nodes as n
@@ -19,13 +20,20 @@ def merge_projects(root: n.Write) -> n.Write:
 def _merge(node: n.Node) -> n.Node:
     match node:
         # Only where the upper one renames: merging computations would evaluate an expression as often as it is used.
-        case n.Project(input=n.Project() as below) if all(e.column is not None for e in node.expressions):
+        case n.Project(input=n.Project() as below) if _only_renames(node, below):
             inner = dict(zip(below.names, below.expressions, strict=True))
             taken = tuple(_as(inner[e.column], e) for e in node.expressions if e.column is not None)
             return n.Project(node.columns, below.input, taken)
         case n.Project(input=n.Project() as below) | n.Aggregate(input=n.Project() as below) if _only_narrows(below):
             return node.with_inputs([below.input])
     return node
+
+
+def _only_renames(node: n.Project, below: n.Project) -> bool:
+    used = Counter(e.column for e in node.expressions)
+    # What is never the same twice, such as UUID(), would be computed for each of its uses.
+    twice = [e for name, e in zip(below.names, below.expressions, strict=True) if used[name] > 1]
+    return None not in used and all(e.deterministic for e in twice)
 
 
 def _only_narrows(node: n.Project) -> bool:

@@ -112,6 +112,11 @@ class Overs(OverClauses):
         ends = [self._end(window, spec.args[f"{end}"], spec.args.get(f"{end}_side"), kind, order) for end in _ENDS]
         # `_end` counts towards what follows; a frame has its two ends as distances.
         preceding, following = ends[0], ends[1]
+        backwards = preceding is not None and following is not None and preceding > following
+        if backwards or (spec.args.get("start_side"), preceding) == ("FOLLOWING", None):
+            raise self.error(window, "The frame of an OVER clause must not end before it begins.")
+        if (spec.args.get("end_side"), following) == ("PRECEDING", None):
+            raise self.error(window, "The frame of an OVER clause must not end before it begins.")
         return n.OverFrame(kind, None if preceding is None else -preceding, following)
 
     def _end(

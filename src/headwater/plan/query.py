@@ -24,7 +24,7 @@ from headwater.sql.statements import PhysicalColumn, Query
 
 __all__ = ["Ordering", "PlannedQuery", "is_bounded", "plan_query"]
 
-_HIDDEN = "__order"
+_HIDDEN = "__hw_order"
 _CLAUSES = ("order", "limit", "offset")
 
 

@@ -8,7 +8,7 @@ from enum import Enum
 from sqlglot import exp
 
 from headwater.plan.grouping import needs_grouping
-from headwater.plan.relation import without_alias
+from headwater.sql.expressions.calls import called_name
 from headwater.sql.trees import data_type_node
 from headwater.sql.types import BOOLEAN
 
@@ -17,6 +17,7 @@ __all__ = [
     "Asked",
     "asked_of",
     "counts_rows",
+    "is_null_with",
     "is_plain",
     "is_strict",
     "known_or_null",
@@ -29,6 +30,7 @@ __all__ = [
 
 _STRICT = (exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Cast)
 """What is NULL if an operand is."""
+_COUNTS = frozenset({"APPROX_COUNT_DISTINCT"})
 SHAPES = ("group", "having", "distinct", "limit", "offset", "windows")
 """Clauses that make more of a query than rows of FROM that pass WHERE."""
 
@@ -108,14 +110,19 @@ def scalar_queries(tree: exp.Expr) -> Iterator[exp.Subquery]:
             yield from scalar_queries(child)
 
 
-def is_strict(tree: exp.Expr, query: exp.Subquery) -> bool:
-    """Whether the condition is not TRUE if the query gives NULL."""
+def is_strict(tree: exp.Expr, query: exp.Expr) -> bool:
+    """Whether the tree is NULL, or as a condition not TRUE, if the query or call in it gives NULL."""
     node: exp.Expr | None = query.parent
     while node is not None and node is not tree:
         if not isinstance(node, _STRICT):
             return False
         node = node.parent
     return True
+
+
+def is_null_with(item: exp.Expr, call: exp.Expr) -> bool:
+    """Whether the item is NULL if the call in it, or that is it, gives NULL."""
+    return call is item or (isinstance(item, _STRICT) and is_strict(item, call))
 
 
 def with_replaced(tree: exp.Expr, query: exp.Subquery, column: exp.Expr) -> exp.Expr:
@@ -128,6 +135,7 @@ def with_replaced(tree: exp.Expr, query: exp.Subquery, column: exp.Expr) -> exp.
     return copy
 
 
-def counts_rows(query: exp.Expr) -> bool:
-    item = without_alias(query.expressions[0]) if isinstance(query, exp.Select) else query
-    return isinstance(item.this if isinstance(item, exp.Filter) else item, exp.Count)
+def counts_rows(call: exp.Expr) -> bool:
+    """Whether it is an aggregate that is 0 of no rows, and not NULL."""
+    call = call.this if isinstance(call, exp.Filter) else call
+    return isinstance(call, exp.Count) or (isinstance(call, exp.Anonymous) and called_name(call) in _COUNTS)

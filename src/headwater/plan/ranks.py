@@ -26,7 +26,7 @@ _FUNCTIONS: dict[type[exp.Expr], n.RankFunction] = {
     exp.DenseRank: "dense_rank",
 }
 _NUMBER = BIGINT.not_null()
-_HIDDEN = "__order"
+_HIDDEN = "__hw_order"
 
 
 class Ranks(OverClauses):

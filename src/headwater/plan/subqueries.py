@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeGuard
 
 from sqlglot import exp
 
 from headwater.errors import SqlError
 from headwater.plan import nodes as n
 from headwater.plan.correlation import compared_with
-from headwater.plan.grouping import needs_grouping
+from headwater.plan.grouping import aggregate_calls, needs_grouping
 from headwater.plan.join_conditions import JoinBuilder
 from headwater.plan.predicates import COMPARISONS, conjuncts, has_query, unwrapped
 from headwater.plan.query_trees import (
@@ -29,6 +29,7 @@ from headwater.plan.query_trees import (
     Asked,
     asked_of,
     counts_rows,
+    is_null_with,
     is_plain,
     is_strict,
     known_or_null,
@@ -197,30 +198,35 @@ class Subqueries:
         """Join the value of the query, and answer with its column. With `conditions`, which hold the query, only rows
         are left for which they are TRUE."""
         value = self._value(subquery)
-        column = bound_column(value.relation.scope.columns[0], subquery)
-        # A comparison with NULL is not TRUE, so rows without a value can be dropped by an inner join; but COUNT of
-        # nothing is 0.
-        if conditions and not value.counts:
+        # A comparison with NULL is not TRUE, so rows without a value can be dropped by an inner join; but aggregates of
+        # no rows may have one: COUNT is 0.
+        if conditions and value.is_row:
             scope = Scope((*self.relation.scope.columns, *value.relation.scope.columns))
-            asked = [bind(with_replaced(tree, subquery, column), scope, self._locate) for tree in conditions]
+            asked = [bind(with_replaced(tree, subquery, value.answer), scope, self._locate) for tree in conditions]
             self._join(value.relation, "inner", [*value.pairs, *asked], subquery)
-            return column
+            return value.answer
         self._join(value.relation, "left", value.pairs, subquery)
-        # A query that counts has a value where it has no row, too.
-        answer = exp.Anonymous(this="COALESCE", expressions=[column, _zero()]) if value.counts else column
         for tree in conditions:
-            self.relation = self.relation.where(with_replaced(tree, subquery, answer), self._locate)
-        return answer
+            self.relation = self.relation.where(with_replaced(tree, subquery, value.answer), self._locate)
+        return value.answer
 
     def _value(self, subquery: exp.Subquery) -> _Value:
         query = query_of(subquery)
         taken = set(self.relation.node.names)
+        # Of one row neither an order nor a limit says anything.
+        total = rows_asked_for(query, any_row=True)
+        if _is_total(total):
+            query = total
         # Planned once for its conditions alone: whether it names columns from outside shows only when names are
         # resolved.
-        if isinstance(query, exp.Select) and query.args.get("from_") is not None:
+        if isinstance(query, exp.Select) and query.args.get("from_") is not None and not query.args.get("with_"):
             inner, outside = self._builder.source(query, self._named, set(taken))
-            if outside:
-                return self._correlated(query, inner.scope, outside, taken)
+            if outside or _is_total(query):
+                return self._looked_up(query, inner.scope, outside, taken)
+        if isinstance(query, exp.Select) and query.args.get("with_") and needs_grouping(query):
+            # Joined as a row that is not there, COUNT would be NULL and not 0.
+            fact = "A query of aggregates that gives a value has no WITH of its own."
+            raise self._error(subquery, fact, "Put WITH in front of the whole query.")
         node = self._builder.query(query, self._named)
         if len(node.columns) != 1:
             raise self._error(subquery, f"A scalar subquery has one column: this one has {len(node.columns)}.")
@@ -232,39 +238,50 @@ class Subqueries:
             node = n.Project((column,), node.input, node.expressions)
         else:
             node = n.Project((column,), node, (n.column_reference(node.columns[0]),))
-        return _Value(_hidden(relation_of(node, "", taken)), [], counts_rows(query))
+        relation = relation_of(node, "", taken)
+        return _Value(_hidden(relation), [], bound_column(relation.scope.columns[0], subquery), is_row=True)
 
-    def _correlated(self, query: exp.Select, inner: Scope, outside: list[exp.Expr], taken: set[str]) -> _Value:
-        """One row for each value that it compares with a column of the query around it."""
+    def _looked_up(self, query: exp.Select, inner: Scope, outside: list[exp.Expr], taken: set[str]) -> _Value:
+        """One row for each value that it compares with a column of the query around it. If aggregates have a value
+        where there is no row, that row has the aggregates, and what is computed of them is computed above the join."""
         pairs = [self._equality(tree, inner) for tree in outside]
         if len(query.expressions) != 1 or any(query.args.get(shape) for shape in SHAPES):
             fact = "A query that names columns of the query around it has one column, FROM and WHERE."
             raise self._error(query, fact, _CORRELATED)
+        item, grouped = without_alias(query.expressions[0]), needs_grouping(query)
+        calls = list(dict.fromkeys(aggregate_calls(item))) if grouped else []
+        # NULL where there is no row, because of an aggregate that is.
+        is_row = not grouped or any(not counts_rows(call) and is_null_with(item, call) for call in calls)
+        if not is_row and not _is_over_aggregates(item):
+            fact = "A query of aggregates that gives a value selects aggregates, and expressions over them alone."
+            raise self._error(item, fact, _CORRELATED)
+        values = [item] if is_row else calls
         fresh = self._builder.join_settings.fresh
-        names = [fresh() for _ in range(len(pairs) + 1)]
+        names = [fresh() for _ in range(len(pairs) + len(values))]
         compared = [own for own, _ in pairs]
         select = query.copy()
         kept = [tree for tree in conjuncts(where_of(query)) if tree not in outside]
         # Decorrelated: the columns that are compared become groups, so the value is computed once for each of them, and
         # a join looks it up. A nested loop has no place in a stream.
         select.set("where", exp.Where(this=exp.and_(*kept)) if kept else None)
-        item = without_alias(query.expressions[0])
-        items = [item.copy(), *(tree.copy() for tree in compared)]
+        items = [tree.copy() for tree in (*values, *compared)]
         select.set("expressions", [exp.alias_(tree, name) for tree, name in zip(items, names, strict=True)])
-        grouped = needs_grouping(query)
-        if grouped:
+        if grouped and compared:
             select.set("group", exp.Group(expressions=[tree.copy() for tree in compared]))
         node = self._builder.query(select, self._named)
         # Proved by keys, as above: two rows for one value would multiply rows of the query around it.
-        if not any(set(key) <= set(names[1:]) for key in node.keys):
+        if not any(set(key) <= set(names[len(values) :]) for key in node.keys):
             raise self._error(query, "A scalar subquery must be known to return at most one row.", _ONE_ROW)
         relation = relation_of(node, "", taken)
-        columns = relation.scope.columns[1:]
+        found, columns = relation.scope.columns[: len(values)], relation.scope.columns[len(values) :]
         conditions: list[exp.Expr] = [
             _at(exp.EQ(this=outer, expression=bound_column(column, outer)), outer)
             for (_, outer), column in zip(pairs, columns, strict=True)
         ]
-        return _Value(_hidden(relation), conditions, counts_rows(query))
+        # Above the join, a NULL is one of no row or of an aggregate: COUNT is 0 of both.
+        known = {tree: _or_zero(tree, bound_column(c, query)) for tree, c in zip(values, found, strict=True)}
+        answer = item.transform(lambda tree: known[tree].copy() if tree in known else tree)
+        return _Value(_hidden(relation), conditions, answer, is_row=is_row)
 
     def _equality(self, tree: exp.Expr, inner: Scope) -> tuple[exp.Expr, exp.Expr]:
         """What the query compares, and the value of the query around it, bound."""
@@ -292,11 +309,31 @@ _CORRELATED = "Write it as a join."
 
 @dataclass(frozen=True)
 class _Value:
-    """The value is in the first column. With `counts`, it is 0 where there is no row."""
+    """`answer` is what stands for the query, over columns of the relation. Unless `is_row`, it may have a value where
+    there is no row."""
 
     relation: Relation
     pairs: list[exp.Expr]
-    counts: bool
+    answer: exp.Expr
+    is_row: bool
+
+
+def _is_total(query: exp.Expr) -> TypeGuard[exp.Select]:
+    """One expression over aggregates of all rows, and nothing else."""
+    if not isinstance(query, exp.Select) or not needs_grouping(query) or len(query.expressions) != 1:
+        return False
+    return not any(query.args.get(s) for s in (*SHAPES, "order", "with_")) and _is_over_aggregates(query.expressions[0])
+
+
+def _is_over_aggregates(item: exp.Expr) -> bool:
+    """Whether it has nothing else of its query: no columns, no queries, no windows over its rows."""
+    calls = aggregate_calls(item)
+    rest = item.transform(lambda tree: exp.Null() if tree in calls else tree)
+    return not has_query(rest) and not any(name_nodes(rest)) and rest.find(exp.Window) is None
+
+
+def _or_zero(call: exp.Expr, column: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this="COALESCE", expressions=[column, _zero()]) if counts_rows(call) else column
 
 
 def _hidden(relation: Relation) -> Relation:

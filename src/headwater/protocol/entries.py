@@ -1,6 +1,6 @@
 """An entry of the log: a record, who wrote it, and where the newest commit and intent are.
 
-    {"format": 1, "kind": "intent", "sequence": 42, "run": "…", "id": "…",
+    {"format": 2, "kind": "intent", "sequence": 42, "run": "…", "id": "…",
      "commits": [37, 39, 41], "pending": 42, "claims": [1, 35], "content": {…}, "digest": "…"}
 
 The pointers make the newest entry sufficient: `commits` are the kept ones, oldest first, the last of them the newest;

@@ -36,7 +36,7 @@ __all__ = [
     "state_name",
 ]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Of everything in a checkpoint: the log and the names in it, the records, the files of the state."""
 
 Json: TypeAlias = dict[str, Any]

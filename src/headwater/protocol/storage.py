@@ -4,7 +4,8 @@ A name is relative to the checkpoint ('log/00000000000000000042.json'). A file i
 none is ever changed. Small files are created on one condition: that there is none of that name. This is what keeps two
 drivers apart, so a place that cannot do it is not used.
 
-`open_storage` makes one; what it returns retries transient errors, and can be pickled: a worker opens it again.
+`open_storage` makes one; what it returns retries transient errors, and can be pickled: a worker opens it again. Tasks
+use `task_storage`: a worker keeps its connections from task to task.
 """
 
 from __future__ import annotations
@@ -28,9 +29,12 @@ __all__ = [
     "file_digest",
     "open_storage",
     "sync_file",
+    "task_storage",
 ]
 
 _CHUNK = 1 << 20
+_KEPT = 32
+"""Storages that a worker keeps: one for each job that it has worked for."""
 
 
 class AlreadyExistsError(Exception):
@@ -124,6 +128,25 @@ def open_storage(location: str) -> Storage:
     from headwater.protocol.objects import open_object_storage
 
     return RetryingStorage(open_object_storage(location, parsed))
+
+
+def task_storage(location: str) -> Storage:
+    """As `open_storage`, for tasks: an object store is opened once in a process. A client of it has connections, which
+    take several round trips to make, and looks at the directory of its copies from time to time."""
+    from headwater.protocol.locations import parse_location
+
+    # A directory is opened each time: it costs nothing, and a worker may outlive one that is removed and made again.
+    if parse_location(location).scheme == "file":
+        return open_storage(location)
+    # By process: a client that was made before a fork has lost its threads, and shares its connections.
+    return _kept(location, os.getpid())
+
+
+@lru_cache(maxsize=_KEPT)
+def _kept(location: str, process: int) -> Storage:
+    """Two threads that come first at once may make two: each can be used by any thread, and one is kept."""
+    del process
+    return open_storage(location)
 
 
 @lru_cache(maxsize=4096)

@@ -48,7 +48,7 @@ class Row(tuple[Any, ...]):
 
     def __getattr__(self, name: str) -> Any:
         # Pickling and copying ask for special names before `_names` is there.
-        if name.startswith("__") or name == "_names" or name not in self._names:
+        if (name.startswith("__") and name.endswith("__")) or name == "_names" or name not in self._names:
             raise AttributeError(f"there is no field '{name}'")
         return self[self._names.index(name)]
 

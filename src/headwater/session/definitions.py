@@ -17,6 +17,7 @@ from sqlglot import exp
 from headwater.catalog.catalog import Catalog
 from headwater.connectors.result import Channel, ResultConnector
 from headwater.errors import HeadwaterError, SqlError, ValidationError
+from headwater.execution.explain import explain
 from headwater.options.session import SessionOptions, check_job_name, is_declared
 from headwater.options.session_flink import DIFFERS
 from headwater.plan.batch_mode import check_bounded, check_inserts_only
@@ -55,6 +56,9 @@ class JobPlan:
     def fingerprint(self) -> Fingerprint:
         return fingerprint_of(self.plan, self.settings["table.local-time-zone"])
 
+    def explain(self) -> str:
+        return explain(self.plan, self.settings["table.local-time-zone"])
+
 
 @dataclass(frozen=True)
 class QueryPlan:
@@ -69,6 +73,9 @@ class QueryPlan:
     @property
     def plan(self) -> Write:
         return self.query.plan
+
+    def explain(self) -> str:
+        return explain(self.plan.input, self.settings["table.local-time-zone"])
 
 
 @dataclass(frozen=True)
@@ -300,6 +307,6 @@ def explained(definitions: Definitions, statement: s.Explain) -> Shown:
     # On a copy and without names: EXPLAIN must not take the name of the job that it explains.
     trial = replace(definitions.copy(), names=set())
     if isinstance(target, s.Insert | s.StatementSet):
-        return plans_shown(job.plan for job in trial.apply(target))
+        return plans_shown(job.explain() for job in trial.apply(target))
     query = s.Query(query=target, text=statement.text, position=statement.position, script=statement.script)
-    return plans_shown([trial._query(query).plan.input])
+    return plans_shown([trial._query(query).explain()])

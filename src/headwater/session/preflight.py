@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable
 from datetime import datetime, timezone
 
 from headwater.catalog.connector import JobStart
 from headwater.control.registry import read_run_file
 from headwater.errors import CheckpointTakenError
 from headwater.plan.fingerprint import Fingerprint, check_compatible
-from headwater.plan.nodes import Node, Scan, walk
+from headwater.plan.nodes import Node, Scan, Write, walk
 from headwater.protocol.checkpoint import Checkpoint
 from headwater.protocol.directories import is_locked
 from headwater.protocol.locations import join, shown
@@ -19,9 +19,9 @@ from headwater.session.definitions import JobPlan
 __all__ = ["check_sources", "check_start"]
 
 
-def check_start(job: JobPlan, jobs: Sequence[JobPlan]) -> None:
-    """Raises what the job would fail with when it starts, as far as that can be known. `jobs` are all of the script: a
-    topic that one of them makes need not be there yet."""
+def check_start(job: JobPlan, beside: Iterable[Write]) -> None:
+    """Raises what the job would fail with when it starts, as far as that can be known. `beside` are the plans of all
+    jobs of the script, or of the session: a topic that one of them makes need not be there yet."""
     start: JobStart = "new"
     location = join(job.root, job.name) if job.root else ""
     if location:
@@ -32,7 +32,7 @@ def check_start(job: JobPlan, jobs: Sequence[JobPlan]) -> None:
             start = "continued"
             check_compatible(Fingerprint.from_json(genesis.facts), job.fingerprint, shown(location))
     # A script may read what it writes itself; such topics need not be there before it has started.
-    written = {topic for other in jobs for topic in other.plan.table.connector.topics(other.plan.table)}
+    written = {topic for plan in beside for topic in plan.table.connector.topics(plan.table)}
     job.plan.table.connector.check_sink(job.plan.table)
     check_sources(job.plan, written, start)
     if location:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from headwater.catalog.catalog import Catalog
+from headwater.errors import SetupError
 from headwater.options.project import ProjectFile
 from headwater.options.secrets import no_secret_in_errors
 from headwater.options.session import SessionOptions
 from headwater.options.variables import ScriptVariables
-from headwater.plan.explain import explain
 from headwater.protocol.locations import join
 from headwater.results.script import Result, Results
 from headwater.session.definitions import Definitions, JobPlan, QueryPlan, StatementOutcome
@@ -22,6 +22,7 @@ from headwater.session.job_statements import jobs_shown, stop_job
 from headwater.session.orphaned_checkpoints import check_unused
 from headwater.session.script_check import check_script, raise_faults
 from headwater.session.user_functions import register_function
+from headwater.spark_internals import is_classic
 from headwater.sql import statements as s
 from headwater.sql.parser import parse_script
 
@@ -87,12 +88,17 @@ class Session:
     def check(self, text: str, name: str = "") -> list[Write]:
         """Validate a script without Spark and without a broker; answer with the plans of its INSERTs. The session stays
         as it is. Raises the error of the statement that is wrong, or ScriptErrors if there are several."""
+        return [job.plan for job in self._checked(text, name)]
+
+    @no_secret_in_errors()
+    def explain(self, text: str, name: str = "") -> str:
+        """The plans of a script's INSERTs as text."""
+        return "\n\n".join(job.explain() for job in self._checked(text, name))
+
+    def _checked(self, text: str, name: str) -> list[JobPlan]:
         checked = check_script(replace(self._definitions().copy(), names=set()), text, name, self.variables)
         raise_faults(checked.faults)
-        return [job.plan for _, outcome in checked.statements for job in outcome.jobs]
-
-    def explain(self, text: str, name: str = "") -> str:
-        return "\n\n".join(explain(plan) for plan in self.check(text, name))
+        return [job for _, outcome in checked.statements for job in outcome.jobs]
 
     def register(self, name: str, function: Callable[..., Any]) -> tuple[str, ...]:
         """A Python function under a name in SQL, before a built-in one of that name: a plain function with
@@ -137,7 +143,7 @@ class Session:
         """The table's content as of now, as a Spark DataFrame. A changelog table has one row per key."""
         from headwater.execution.snapshot import snapshot
 
-        return snapshot(self.catalog.table(name), self.spark)
+        return snapshot(self.catalog.table(name), self.spark, self.settings["headwater.source.chunk-rows"])
 
     @property
     def spark(self) -> SparkSession:
@@ -254,6 +260,12 @@ def connect(
 ) -> Session:
     """A session on a Spark of its own, or on the one handed in. `project` is what `read_project` has found in a
     headwater.toml; the other arguments go before it."""
+    if spark is not None and not is_classic(spark):
+        raise SetupError(
+            "This SparkSession has no JVM in its process.",
+            detail="A session of Spark Connect cannot run jobs: Headwater prepares plans in the driver's JVM.",
+            hint="Use a classic session (SparkSession.builder.master(…)), or let headwater.connect() start one.",
+        )
     found = project or ProjectFile()
     return Session(
         checkpoint or found.checkpoint,

@@ -10,8 +10,6 @@ from headwater.catalog.catalog import Catalog
 from headwater.catalog.describe import DescribeRow, describe_table, describe_view, show_create
 from headwater.catalog.tables import Table, View
 from headwater.errors import ValidationError
-from headwater.plan.explain import explain
-from headwater.plan.nodes import Node
 from headwater.plan.validation import column_types, view_columns
 from headwater.sql import statements as s
 from headwater.sql.expressions.calls import AGGREGATES, NAMED_AGGREGATES
@@ -41,9 +39,8 @@ def explain_notes(statement: s.Explain) -> tuple[str, ...]:
     return tuple(f"{detail} adds nothing: {_NO_DETAIL[detail]}" for detail in statement.details if detail in _NO_DETAIL)
 
 
-def plans_shown(plans: Iterable[Node]) -> Shown:
-    text = "\n\n".join(explain(plan) for plan in plans)
-    return Shown(("plan",), tuple((line,) for line in text.splitlines()))
+def plans_shown(plans: Iterable[str]) -> Shown:
+    return Shown(("plan",), tuple((line,) for line in "\n\n".join(plans).splitlines()))
 
 
 def shown(catalog: Catalog, statement: s.Show | s.Describe) -> Shown:

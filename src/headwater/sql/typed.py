@@ -87,7 +87,7 @@ class MovedTime:
     micros: int
 
 
-OWN_WATERMARK = "__watermark"
+OWN_WATERMARK = "__hw_watermark"
 """A column of rows that have an event time: the watermark of the partition that a row came from, before the row."""
 
 
@@ -100,6 +100,8 @@ class Expr:
     refs           the input columns it reads
     text           a short form for EXPLAIN, in Flink's words
     deterministic  False where two evaluations over the same row may differ: RAND, UUID, CURRENT_TIMESTAMP, …
+    by_arrival     True where it depends on when a row came: CURRENT_WATERMARK. A batch that is computed again gives the
+                   same, but a retraction of the row does not
     column         set where the expression is nothing but that input column
     literal        set where the expression is a literal: a text, a whole number, TRUE or FALSE, an interval's amount
     conjuncts      set where the expression is nothing but these, joined by AND
@@ -125,6 +127,7 @@ class Expr:
     cases: Cases | None = None
     moved: MovedTime | None = None
     paths: frozenset[tuple[str, ...]] | None = None
+    by_arrival: bool = False
 
     @property
     def reads(self) -> frozenset[tuple[str, ...]]:

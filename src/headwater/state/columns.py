@@ -14,7 +14,7 @@ __all__ = ["HASH", "Bools", "Ints", "concat", "equal_rows", "expand", "flat", "w
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
-HASH = "__h"
+HASH = "__hw_h"
 """A 64-bit hash of a row's key, made once by the JVM. It finds candidates; equality of keys decides."""
 
 

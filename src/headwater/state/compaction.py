@@ -10,6 +10,7 @@ side. A result that comes too late is a file nobody names.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from headwater.state.manifest import RunFile
@@ -20,6 +21,7 @@ __all__ = [
     "INLINE_MERGE_ROWS",
     "MERGE_FACTOR",
     "MOST_RUNS",
+    "CompactionLimits",
     "Sized",
     "first_merged",
     "plan_compaction",
@@ -36,6 +38,18 @@ COMPACTED_RUNS = 4
 """How many runs a compaction merges at least: with fewer, rows would be rewritten more often."""
 MOST_RUNS = 24
 """With more runs than this, batches wait for the compaction, because lookups ask every run."""
+
+
+@dataclass(frozen=True)
+class CompactionLimits:
+    """A merge beyond `inline_rows` or `inline_bytes` is a compaction; beyond `most_runs`, batches wait for it."""
+
+    inline_rows: int = INLINE_MERGE_ROWS
+    inline_bytes: int = INLINE_MERGE_BYTES
+    most_runs: int = MOST_RUNS
+
+
+_LIMITS = CompactionLimits()
 
 
 class Sized(Protocol):
@@ -60,10 +74,10 @@ def first_merged(runs: Sequence[Sized]) -> int:
     return first
 
 
-def plan_compaction(runs: Sequence[Sized]) -> slice | None:
+def plan_compaction(runs: Sequence[Sized], limits: CompactionLimits = _LIMITS) -> slice | None:
     """Which of these runs, oldest first, to merge into one: the newest neighbours of similar size that no step will
     merge any more. None if there are too few of them. If the slice starts at 0, tombstones may be dropped."""
-    for end in range(_final_runs(runs), COMPACTED_RUNS - 1, -1):
+    for end in range(_final_runs(runs, limits), COMPACTED_RUNS - 1, -1):
         start, rows = end - 1, runs[end - 1].rows
         while start and runs[start - 1].rows <= MERGE_FACTOR * rows:
             start -= 1
@@ -73,8 +87,8 @@ def plan_compaction(runs: Sequence[Sized]) -> slice | None:
     return None
 
 
-def too_many_runs(runs: Sequence[Sized]) -> bool:
-    return len(runs) > MOST_RUNS
+def too_many_runs(runs: Sequence[Sized], limits: CompactionLimits = _LIMITS) -> bool:
+    return len(runs) > limits.most_runs
 
 
 def swapped(runs: Sequence[RunFile], inputs: Sequence[RunFile], result: RunFile) -> list[RunFile] | None:
@@ -88,13 +102,13 @@ def swapped(runs: Sequence[RunFile], inputs: Sequence[RunFile], result: RunFile)
     return None
 
 
-def _final_runs(runs: Sequence[Sized]) -> int:
+def _final_runs(runs: Sequence[Sized], limits: CompactionLimits) -> int:
     """How many of the oldest runs no step can merge: one of them, together with the largest of the newer ones, is
     beyond its limits, and a step merges the newest runs without a gap. (Rows of merged runs may vanish, but never so
     many that less is left than the largest of them had.)"""
     rows, size = 0, 0
     for number in range(len(runs) - 1, -1, -1):
-        if runs[number].rows + rows > INLINE_MERGE_ROWS or runs[number].bytes + size > INLINE_MERGE_BYTES:
+        if runs[number].rows + rows > limits.inline_rows or runs[number].bytes + size > limits.inline_bytes:
             return number + 1
         rows, size = max(rows, runs[number].rows), max(size, runs[number].bytes)
     return 0

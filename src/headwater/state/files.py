@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ __all__ = [
 
 MOST_MAPS = 2048
 IDLE_SECONDS = 600.0
+_OPENINGS = 3
 
 
 def open_state(storage: RunStorage, specs: Iterable[TableSpec], files: PartitionFiles) -> dict[str, StateTable]:
@@ -103,13 +105,21 @@ def compact(
 
 def open_run(storage: RunStorage, spec: TableSpec, file: RunFile) -> Run:
     """Map the file. What is missing or of another size or content is an error that names it."""
-    path = storage.local(file.name, file.bytes, file.digest)
+    # The copy of a remote file may be removed by another process, which does not need it any more, before it is mapped.
+    for _ in range(_OPENINGS - 1):
+        with suppress(FileNotFoundError):
+            return _open_run(storage, spec, file)
     try:
-        # The size is checked at every opening; digests only when a file is fetched or verified, because that reads all
-        # of it.
-        size = path.stat().st_size
+        return _open_run(storage, spec, file)
     except FileNotFoundError as error:
         raise _damaged(file, "it is missing") from error
+
+
+def _open_run(storage: RunStorage, spec: TableSpec, file: RunFile) -> Run:
+    path = storage.local(file.name, file.bytes, file.digest)
+    # The size is checked at every opening; digests only when a file is fetched or verified, because that reads all of
+    # it.
+    size = path.stat().st_size
     if size != file.bytes:
         raise _damaged(file, f"it has {size} bytes instead of {file.bytes}")
     return _map(path, spec, file)

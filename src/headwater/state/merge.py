@@ -19,7 +19,7 @@ __all__ = ["merged"]
 
 NEAR = 8
 """How many rows with one hash are compared one by one."""
-_PLACE = "__place"
+_PLACE = "__hw_place"
 
 
 def merged(

@@ -23,7 +23,7 @@ from headwater.state.manifest import RunFile
 
 __all__ = ["BATCH_BYTES", "BATCH_ROWS", "TOMBSTONE", "Run", "TableSpec", "batch_rows"]
 
-TOMBSTONE = "__tombstone"
+TOMBSTONE = "__hw_tombstone"
 _KEYS = b"headwater.key-columns"
 _BY_TIME = b"headwater.by-time"
 

@@ -106,8 +106,15 @@ class _SharedSession(Session):
 
 
 class LocalEngine:
-    def __init__(self, spark: Callable[[], SparkSession], checkpoint: str, variables: Mapping[str, str]) -> None:
-        self._session = _SharedSession(checkpoint, variables=variables, settings=SessionOptions(QUICK))
+    def __init__(
+        self,
+        spark: Callable[[], SparkSession],
+        checkpoint: str,
+        variables: Mapping[str, str],
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        given = SessionOptions({**QUICK, **(settings or {})})
+        self._session = _SharedSession(checkpoint, variables=variables, settings=given)
         self._session.on_batch, self._session.on_job = self._remember, self._prepare
         self._session.get_spark = spark
         self._progress: dict[str, Progress] = {}

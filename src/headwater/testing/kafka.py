@@ -20,6 +20,7 @@ Offsets = dict[tuple[str, int], int]
 _TIMEOUT = 30.0
 # What a topic without a leader is called.
 _TRANSIENT = (
+    KafkaError.FENCED_LEADER_EPOCH,
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.UNKNOWN_LEADER_EPOCH,
@@ -59,7 +60,7 @@ class Kafka:
     def create(self, partitions: Mapping[str, int], *, compacted: bool = False) -> None:
         """Topics with these numbers of partitions; returns when they are there."""
         config = {"cleanup.policy": "compact"} if compacted else {}
-        topics = [NewTopic(name, count, 1, config=config) for name, count in partitions.items()]
+        topics = [NewTopic(name, count, config=config) for name, count in partitions.items()]
         for name, done in self._admin.create_topics(topics, operation_timeout=_TIMEOUT).items() if topics else ():
             try:
                 done.result(_TIMEOUT)
@@ -118,7 +119,8 @@ class Kafka:
                 self._await_leaders(partitions)
 
     def read(self, topic: str, start: Mapping[int, int], end: Mapping[int, int]) -> list[Record]:
-        """The messages in between, partition by partition."""
+        """The messages in between, partition by partition. A transaction ends a moment after its commit is confirmed:
+        until then, what can be read ends before `end`, and the rest is waited for."""
         waiting = {p for p, stop in end.items() if stop > start.get(p, 0)}
         if not waiting:
             return []
@@ -137,7 +139,7 @@ class Kafka:
             partition, offset = message.partition() or 0, message.offset() or 0
             if offset < end[partition] and not ended:
                 found.append((partition, offset, _record(message)))
-            if ended or offset >= end[partition] - 1:
+            if offset + (not ended) >= end[partition]:
                 waiting.discard(partition)
         self._consumer.unassign()
         return [record for _, _, record in sorted(found, key=lambda entry: entry[:2])]

@@ -25,8 +25,13 @@ _STOP_SECONDS = 60
 class WorkerEngine:
     """The process is started with the first request. `worker` is the other end."""
 
-    def __init__(self, checkpoint: str, variables: Mapping[str, str]) -> None:
-        self._start = {"checkpoint": checkpoint, "variables": dict(variables), "conf": _CONF}
+    def __init__(self, checkpoint: str, variables: Mapping[str, str], settings: Mapping[str, str]) -> None:
+        self._start = {
+            "checkpoint": checkpoint,
+            "variables": dict(variables),
+            "settings": dict(settings),
+            "conf": _CONF,
+        }
         self._process: subprocess.Popen[str] | None = None
 
     def run(self, script: str, name: str) -> None:

@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import cycle, zip_longest
 
 from headwater.errors import HeadwaterError
-from headwater.plan.explain import explain
-from headwater.plan.nodes import Write
-from headwater.session.definitions import Definitions
+from headwater.session.definitions import Definitions, JobPlan
 from headwater.sql.parser import parse_script
 from headwater.testing.case import (
     Block,
@@ -35,12 +33,12 @@ from headwater.testing.compare import Mismatch, compare, compare_outcome, differ
 from headwater.testing.engine import Engine, EngineJob, StatementFailed
 from headwater.testing.faults import Fault
 from headwater.testing.kafka import Kafka
-from headwater.testing.replay_modes import Combined, ReplayMode, ReplayOutcome, Step, steps
+from headwater.testing.replay_modes import Combined, ReplayMode, ReplayOutcome, Step, settings_of_runs, steps
 
 __all__ = ["CaseFailure", "Edit", "Replay", "in_memory"]
 
-MakeEngine = Callable[[str, dict[str, str]], Engine]
-"""Gives an engine on a checkpoint directory, with variables for its script."""
+MakeEngine = Callable[[str, dict[str, str], Mapping[str, str]], Engine]
+"""Gives an engine on a checkpoint directory, with variables for its script and settings of its session."""
 
 SECONDS = 60.0
 _SHARED_MEMORY = "/dev/shm"
@@ -81,6 +79,7 @@ class Replay:
         self._seen: dict[str, dict[int, int]] = {}
         # All kinds of crash in turn, the hardest first: rows are with the sink, and the checkpoint knows nothing of it.
         self._faults = cycle((Fault.UNCOMMITTED, Fault.UNWRITTEN, Fault.INTENDED))
+        self._settings = settings_of_runs(mode)
         self._engine = self._new_engine()
         self._definitions = Definitions()
         self._script: list[Sql] = []
@@ -137,7 +136,7 @@ class Replay:
             self._kafka.create({self._names[t.name]: t.partitions for t in topics}, compacted=compacted)
 
     def _new_engine(self) -> Engine:
-        return self._make_engine(self._directory, self._variables())
+        return self._make_engine(self._directory, self._variables(), next(self._settings))
 
     def _variables(self) -> dict[str, str]:
         servers = self._kafka.bootstrap_servers if self._kafka is not None else "localhost:9092"
@@ -154,11 +153,11 @@ class Replay:
             self._caught_up = False
         # Planned a second time, apart from the engine, which may be in another process and has no plans to show.
         with contextlib.suppress(HeadwaterError):  # a refused statement is refused here too, behind those that are not
-            self._plan = "\n".join(explain(plan) for plan in self._plans(sql.text))
+            self._plan = "\n".join(job.explain() for job in self._planned(sql.text))
 
-    def _plans(self, script: str) -> Iterator[Write]:
+    def _planned(self, script: str) -> Iterator[JobPlan]:
         for statement in parse_script(script, self._case.path, self._variables()):
-            yield from (job.plan for job in self._definitions.apply(statement))
+            yield from self._definitions.apply(statement)
 
     def _produce(self, blocks: Sequence[Produce]) -> None:
         assert self._kafka is not None, "a block names a topic of the case"

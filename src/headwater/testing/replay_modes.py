@@ -6,9 +6,10 @@ to: of an `expect` only the outcome counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import cycle
 
 from headwater.testing.case import (
     Case,
@@ -24,12 +25,23 @@ from headwater.testing.case import (
 )
 from headwater.testing.messages import identity
 
-__all__ = ["Combined", "ReplayMode", "ReplayOutcome", "Rows", "Step", "outcomes", "replay_modes_of", "steps"]
+__all__ = [
+    "Combined",
+    "ReplayMode",
+    "ReplayOutcome",
+    "Rows",
+    "Step",
+    "outcomes",
+    "replay_modes_of",
+    "settings_of_runs",
+    "steps",
+]
 
 
 class ReplayMode(Enum):
-    """ONE_BATCH: all input that follows the script at once. ONE_BY_ONE: a batch per message. KILLS: every batch crashes
-    once, before it is computed, before it is written or before it is committed in turn, and its jobs start again."""
+    """ONE_BATCH: all input that follows the script at once, decoded in small chunks. ONE_BY_ONE: a batch per message.
+    KILLS: every batch crashes once, before it is computed, before it is written or before it is committed in turn, and
+    its jobs start again, with chunks of another size."""
 
     AS_WRITTEN = "as-written"
     ONE_BATCH = "one-batch"
@@ -86,6 +98,17 @@ def replay_modes_of(case: Case) -> tuple[ReplayMode, ...]:
 def _script_changes(case: Case) -> bool:
     following = zip(case.directives, case.directives[1:], strict=False)
     return any(isinstance(before, Restart) and isinstance(after, Sql) for before, after in following)
+
+
+_SMALL_CHUNKS = {"headwater.source.chunk-rows": "2"}
+
+
+def settings_of_runs(mode: ReplayMode) -> Iterator[Mapping[str, str]]:
+    """What is set for each run of the script, from its first start on."""
+    if mode is ReplayMode.ONE_BATCH:
+        return cycle((_SMALL_CHUNKS,))
+    # A batch that crashed is computed again in other chunks: its results must not depend on them.
+    return cycle((_SMALL_CHUNKS, {}) if mode is ReplayMode.KILLS else ({},))
 
 
 def steps(case: Case, mode: ReplayMode) -> tuple[Step, ...]:

@@ -89,7 +89,7 @@ class CaseRunner:
     def _engine(self) -> MakeEngine:
         if self._isolated:
             return WorkerEngine
-        return lambda checkpoint, variables: LocalEngine(self.spark, checkpoint, variables)
+        return lambda checkpoint, variables, settings: LocalEngine(self.spark, checkpoint, variables, settings)
 
     def __enter__(self) -> CaseRunner:
         return self

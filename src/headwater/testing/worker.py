@@ -28,7 +28,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     start = json.loads(sys.stdin.readline())
-    engine = LocalEngine(_spark(start["conf"]), start["checkpoint"], start["variables"])
+    engine = LocalEngine(_spark(start["conf"]), start["checkpoint"], start["variables"], start["settings"])
     for line in sys.stdin:
         _reply(answers, _answer(engine, json.loads(line)))
     engine.stop()

@@ -91,7 +91,7 @@ def test_growth_is_told_from_noise() -> None:
 
 
 def test_a_chart_is_well_formed() -> None:
-    chart = render_chart([Panel("A < B & C", {"one": [(0, 0), (1, 5)], "none": []})], 1, {"fault": 0.5})
+    chart = render_chart([Panel("A < B & C", {"one": [(0, 0), (1, 5)], "none": []})], 1, [(0.5, "fault")])
     assert minidom.parseString(chart).documentElement.tagName == "svg"
 
 

@@ -224,5 +224,5 @@ def test_an_operator_can_be_sent_to_another_process() -> None:
     assert pickle.loads(pickle.dumps(join)) == join
     assert [spec.name for spec in join.tables] == ["left", "right"]
     assert [spec.name for spec in operator("left").tables] == ["left", "right", "right_keys"]
-    assert join.inputs[0].names == ["__h", "a", "b", "x"]
+    assert join.inputs[0].names == ["__hw_h", "a", "b", "x"]
     assert not join.timed

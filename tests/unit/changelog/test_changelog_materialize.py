@@ -81,9 +81,9 @@ def test_without_before_images() -> None:
     operator = MaterializeOperator(KEYS, VALUES)
     state = empty_state(operator)
     first = operator.step(state, (fed(operator, [(1, (1, 1, "a"))]),), Time())
-    assert first.to_pylist() == [{"k": 1, "id": 1, "x": "a", "__kind": INSERT}]
+    assert first.to_pylist() == [{"k": 1, "id": 1, "x": "a", "__hw_kind": INSERT}]
     second = operator.step(state, (fed(operator, [(1, (1, 2, "b"))]),), Time())
-    assert second.to_pylist() == [{"k": 1, "id": 2, "x": "b", "__kind": UPDATE_AFTER}]
+    assert second.to_pylist() == [{"k": 1, "id": 2, "x": "b", "__hw_kind": UPDATE_AFTER}]
     assert operator.step(state, (fed(operator, [(-1, (1, 1, "a"))]),), Time()).num_rows == 0
 
 

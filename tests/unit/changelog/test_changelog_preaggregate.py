@@ -60,12 +60,12 @@ def test_without_groups_all_rows_are_one(rows: list[tuple[Any, Any]]) -> None:
 
 def test_one_column_may_be_used_for_all() -> None:
     local = PreAggregation(
-        (("g", "g"), ("g", "again")), (PartialAggregate("__n", "rows"), PartialAggregate("v", "values", "g"))
+        (("g", "g"), ("g", "again")), (PartialAggregate("__hw_n", "rows"), PartialAggregate("v", "values", "g"))
     )
     assert local.columns == ("g",)
     assert local.reduced(table([("a", 1), ("b", 2), ("a", 3)])).to_pylist() == [
-        {"g": "a", "again": "a", "__n": 2, "v": ["a", "a"]},
-        {"g": "b", "again": "b", "__n": 1, "v": ["b"]},
+        {"g": "a", "again": "a", "__hw_n": 2, "v": ["a", "a"]},
+        {"g": "b", "again": "b", "__hw_n": 1, "v": ["b"]},
     ]
 
 

@@ -99,11 +99,11 @@ def check_levels(fed: Played) -> None:
     stored = [row for b in fed.state["rows"].scan_range(*_everything()) for row in b.to_pylist()]
     for entry in (row for b in fed.state["levels"].scan_range(*_everything()) for row in b.to_pylist()):
         mine = [row for row in stored if all(row[k] == entry[k] for k in entry if not k.startswith("__"))]
-        found = [0] * len(entry["__sizes"])
+        found = [0] * len(entry["__hw_sizes"])
         for row in mine:
-            found[(row["__h"] >> 28) & 15] += 1
-        assert found == entry["__sizes"]
-        assert len(entry["__bounds"]) == len(found) - 1
+            found[(row["__hw_h"] >> 28) & 15] += 1
+        assert found == entry["__hw_sizes"]
+        assert len(entry["__hw_bounds"]) == len(found) - 1
 
 
 def _everything() -> tuple[Any, Any]:
@@ -213,4 +213,4 @@ def test_an_operator_can_be_sent_to_another_process() -> None:
     operator = RankOperator(COLUMNS, ("g",), (SortKey("s"),), 3, number="n")
     assert pickle.loads(pickle.dumps(operator)) == operator
     assert [spec.name for spec in operator.tables] == ["rows", "levels"]
-    assert operator.output.names == ["g", "s", "t", "n", "__kind"]
+    assert operator.output.names == ["g", "s", "t", "n", "__hw_kind"]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
+from itertools import pairwise
 from random import Random
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from aggregate_model import Fed
 from changelog_model import empty_state
 from hypothesis import given, settings
@@ -50,7 +52,8 @@ class Reference:
         batch = [e for e in batch if e[0] > 0 or e[1] in self.live or (1, e[1]) in batch]
         kept = []
         for weight, row in batch:
-            others = [r[2] for _, r in batch if r[0] == row[0]] + [r[2] for r in self.live if r[0] == row[0]]
+            others = [r[2] for _, r in [*kept, (weight, row)] if r[0] == row[0]]
+            others += [r[2] for r in self.live if r[0] == row[0]]
             last = next(last for start, last in sessions(others) if start <= row[2] <= last)
             if before is not None and closed(last, before):
                 self.late.append(row[:2])
@@ -99,6 +102,30 @@ def test_a_row_merges_two_sessions_and_its_retraction_splits_them() -> None:
     assert live_rows({"sessions": fed.state["sessions"]}) == 2
     fed.finish()
     assert [(row[2] - row[1]).seconds for row in fed.result.rows] == [GAP, GAP]
+
+
+@pytest.mark.parametrize("cuts", [(), (1,), (2,), (3,), (1, 2), (2, 3), (1, 2, 3)])
+def test_what_comes_later_does_not_save_a_late_row(cuts: tuple[int, ...]) -> None:
+    """13 has no session when it comes, and is late; 17 then joins that of 20, and 14, later still, joins both."""
+    history = [(20, None), (13, 20), (17, 20), (14, 20)]  # the time of a row, and the watermark before it
+    fed = windowed(retracting=False).fed
+    operator = SessionAggregate(fed.operator, GAP * SECOND, "ts", own_watermark="own")
+    state, late = empty_state(operator), []
+
+    def step(part: list[tuple[int, int | None]], time: Time) -> list[dict[str, Any]]:
+        rows = fed._input([(1, ("a", at)) for at, _ in part])
+        for name, values in (("ts", [at for at, _ in part]), ("own", [own for _, own in part])):
+            micros = [None if value is None else value * SECOND for value in values]
+            rows = rows.append_column(name, pa.array(micros, pa.timestamp("us")))
+        changes, (dropped,) = operator.step_with_late(state, (rows,), time)
+        late.extend(dropped.column("x").to_pylist())
+        return changes.to_pylist()
+
+    for begin, end in pairwise([0, *cuts, len(history)]):
+        assert step(history[begin:end], Time(None, None)) == []
+    (session,) = step([], Time(None, FINAL))
+    assert late == [13]
+    assert (session["window_end"] - session["window_start"]).seconds == 20 - 14 + GAP
 
 
 def test_a_retraction_of_a_row_that_never_came_leaves_no_state() -> None:

@@ -23,7 +23,7 @@ from headwater.changelog.conditions import Condition
 from headwater.changelog.kinds import KIND
 from headwater.changelog.operator import FINAL, DropsLateRows, Operator, Time
 from headwater.connectors import workers
-from headwater.connectors.runtime import PLACE, LocalAggregation, ReadColumns
+from headwater.connectors.runtime import PLACE, LocalAggregation, ReadColumns, RowOrder
 from headwater.execution.lowering import Lowering, accumulators, aggregate, base, branches, over, rows, sets, window
 from headwater.execution.worker import OperatorTask, TaskBatch
 from headwater.plan import nodes as n
@@ -134,6 +134,8 @@ class _MemoryStage(OperatorTask):
 
 
 class _Lowering(Lowering):
+    time_zone = "UTC"  # there is no Spark to ask
+
     def scanned(self, scan: Any, plan: Any) -> Any:
         self.noted(scan, plan)
         return plan.frame
@@ -162,11 +164,19 @@ class _Inputs:
     def place_of(self, scan: Any) -> int:
         return 0
 
-    def scan(self, scan: n.Scan, local: LocalAggregation | None = None, where: Condition | None = None) -> _Plan | None:
+    def scan(
+        self,
+        scan: n.Scan,
+        local: LocalAggregation | None = None,
+        where: Condition | None = None,
+        order: RowOrder = "any",
+    ) -> _Plan | None:
         if local is not None:
             return None
         name, schema = scan.table.name, self._schemas[scan.table.name]
-        kept = [f for f in schema if f.name in scan.names or (f.name.startswith("__") and f.name != PLACE)]
+        ordered = scan.placed or order != "ignored"
+        left_out = {PLACE} if ordered else {PLACE, *base.ORDERED_BY}
+        kept = [f for f in schema if f.name in scan.names or (f.name.startswith("__") and f.name not in left_out)]
         kept += [schema.field(PLACE)] if scan.placed else []
         job = self._job
 
@@ -295,11 +305,11 @@ def _windows(lowering: Lowering, node: n.WindowTable) -> DuckFrame:
     spec, time = node.spec, f'"{node.time}"'
     step = f"INTERVAL '{spec.slide or spec.size} milliseconds'"
     size = f"INTERVAL '{spec.size} milliseconds'"
-    starts, ends = f"time_bucket({step}, {time}, TIMESTAMP '1970-01-01')", f"__start + {size}"
+    starts, ends = f"time_bucket({step}, {time}, TIMESTAMP '1970-01-01')", f"__hw_start + {size}"
     number = "0"
     if spec.function == "HOP" and not node.paned:
         number = f"unnest(range({spec.size // spec.slide}))"
-        starts = f"{starts} - __number * {step}"
+        starts = f"{starts} - __hw_number * {step}"
     elif spec.function == "SESSION":
         starts = time
     else:
@@ -307,11 +317,11 @@ def _windows(lowering: Lowering, node: n.WindowTable) -> DuckFrame:
     names = ", ".join(
         f'"{name}"' for name in (*node.input.names, *base.HIDDEN, "__task") if name in [*frame.columns, "__task"]
     )
-    numbered = f"(SELECT *, {number} AS __number FROM {frame.text} WHERE {time} IS NOT NULL)"
-    started = f"(SELECT *, {starts} AS __start FROM {numbered})"
+    numbered = f"(SELECT *, {number} AS __hw_number FROM {frame.text} WHERE {time} IS NOT NULL)"
+    started = f"(SELECT *, {starts} AS __hw_start FROM {numbered})"
     last = time if spec.function == "SESSION" else f"{ends} - INTERVAL '1 milliseconds'"
     start, end, moment = (f'"{c.name}"' for c in node.added)
-    return frame._sql(f"SELECT {names}, __start AS {start}, {ends} AS {end}, {last} AS {moment} FROM {started}")
+    return frame._sql(f"SELECT {names}, __hw_start AS {start}, {ends} AS {end}, {last} AS {moment} FROM {started}")
 
 
 def _stored(run: Run) -> Run:

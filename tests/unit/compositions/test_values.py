@@ -36,12 +36,12 @@ def result(query: str) -> list[dict[str, Any]]:
     live: list[dict[str, Any]] = []
     for place in range(table.num_rows):
         for change in slowly.batch({"t": table.slice(place, 1)}).to_pylist():
-            kind = change.pop("__kind", 0)
+            kind = change.pop("__hw_kind", 0)
             if kind in (0, 2):
                 live.append(change)
             else:
                 live.remove(change)
-    in_one = [{name: value for name, value in row.items() if name != "__kind"} for row in found]
+    in_one = [{name: value for name, value in row.items() if name != "__hw_kind"} for row in found]
     assert sorted(map(str, in_one)) == sorted(map(str, live))
     return in_one
 

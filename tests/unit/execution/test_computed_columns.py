@@ -102,8 +102,3 @@ def test_windows_of_columns_are_computed_before_the_shuffle() -> None:
     found = windows("k")
     assert found is not None
     assert ("k", "k") in found.groups.groups
-
-
-@pytest.mark.parametrize("column", ["__time", "__of_watermark", "__where", "__start", "__end"])
-def test_a_column_with_a_name_of_ours_is_not_taken_for_the_time(column: str) -> None:
-    assert windows(column) is None

@@ -29,7 +29,7 @@ def test_rows_are_counted_over_batches_and_time_is_of_the_last() -> None:
 
 
 def test_some_rows_are_shown_without_columns_of_the_planner() -> None:
-    rows = pa.table({"__hash": [1, 2, 3, 4], "who": ["ann", "x" * 600, None, "dan"], "n": [1, 2, 3, 4]})
+    rows = pa.table({"__hw_h": [1, 2, 3, 4], "who": ["ann", "x" * 600, None, "dan"], "n": [1, 2, 3, 4]})
     shown = shown_rows(rows)
     assert shown[0] == "who = ann, n = 1"
     assert shown[2] == "who = None, n = 3"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,7 +15,7 @@ from pyspark import TaskContext, cloudpickle
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from headwater.execution.prepared import PreparedPlan, chunks, collect, count
+from headwater.execution.prepared import PreparedPlan, Stopwatch, chunks, count
 from headwater.execution.spark import job_session
 from headwater.execution.worker import new_reports
 from headwater.sql.expressions import Scope, compile_expression
@@ -44,8 +45,12 @@ def _rows(batches: Batches) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_pydict({"k": pa.array([task % 2] * _number(), pa.int64())})
 
 
-def _run(plan: PreparedPlan, number: int, action: object = collect) -> dict[str, int]:
-    return plan.run({"number": str(number)}, f"group-{number}", f"batch {number}", action)  # type: ignore[arg-type]
+def _counted(executed: Any) -> None:
+    count(executed, Stopwatch())
+
+
+def _run(plan: PreparedPlan, number: int, action: Callable[[Any], None] = _counted) -> dict[str, int]:
+    return plan.run({"number": str(number)}, f"group-{number}", f"batch {number}", action)
 
 
 def test_each_batch_sees_its_own_properties_behind_a_shuffle(spark: SparkSession) -> None:
@@ -71,10 +76,10 @@ def test_each_batch_sees_its_own_properties_behind_a_shuffle(spark: SparkSession
 def test_what_changes_by_itself_is_new_in_every_batch(spark: SparkSession, call: str) -> None:
     """Spark's own current_timestamp(), uuid() and rand() are fixed when a plan is made."""
     sql = compile_expression(parse_expression(call), Scope(()), lambda _: None).sql
-    plan = PreparedPlan.of(spark.range(0, 1, 1, 1).selectExpr(f"CAST(CAST({sql} AS STRING) AS BINARY) AS chunk"))
+    plan = PreparedPlan.of(spark.range(0, 1, 1, 1).selectExpr("0", f"CAST(CAST({sql} AS STRING) AS BINARY)"))
     seen: list[bytes] = []
     for number in range(3):
-        _run(plan, number, lambda executed: seen.extend(chunks(executed)))
+        _run(plan, number, lambda executed: seen.extend(chunk for _, chunk in chunks(executed, Stopwatch())))
         time.sleep(0.002)
     assert len(set(seen)) == 3
 
@@ -96,7 +101,7 @@ def test_what_is_used_twice_is_of_the_same_batch_and_computed_once(spark: SparkS
     for number in (1, 5, 2):
         reports.value = {}
         counted: list[int] = []
-        _run(plan, number, lambda executed, to=counted: to.append(count(executed)))
+        _run(plan, number, lambda executed, to=counted: to.append(count(executed, Stopwatch())[0]))
         assert counted == [2 * 3 * number]
         assert len(reports.value) == (2 if shared else 4)
 
@@ -104,7 +109,11 @@ def test_what_is_used_twice_is_of_the_same_batch_and_computed_once(spark: SparkS
 def test_a_plan_runs_in_another_thread_than_it_was_made_in(spark: SparkSession) -> None:
     plan = PreparedPlan.of(spark.range(0, 3, 1, 3).mapInArrow(_rows, "k BIGINT").repartition(2, "k"))
     counted: list[int] = []
-    thread = threading.Thread(target=lambda: _run(plan, 7, lambda executed: counted.append(count(executed))))
+
+    def run() -> None:
+        _run(plan, 7, lambda executed: counted.append(count(executed, Stopwatch())[0]))
+
+    thread = threading.Thread(target=run)
     thread.start()
     thread.join()
     assert counted == [21]
@@ -117,10 +126,38 @@ def test_metrics_are_those_of_one_batch(spark: SparkSession) -> None:
 
 
 def test_chunks_come_one_by_one(spark: SparkSession) -> None:
-    plan = PreparedPlan.of(spark.range(0, 4, 1, 2).selectExpr("CAST(CAST(id AS STRING) AS BINARY) AS chunk"))
-    seen: list[bytes] = []
-    _run(plan, 0, lambda executed: seen.extend(chunks(executed)))
-    assert seen == [b"0", b"1", b"2", b"3"]
+    rows = spark.range(0, 4, 1, 2).selectExpr("spark_partition_id()", "CAST(CAST(id AS STRING) AS BINARY)")
+    seen: list[tuple[int, bytes]] = []
+    _run(PreparedPlan.of(rows), 0, lambda executed: seen.extend(chunks(executed, Stopwatch())))
+    assert seen == [(0, b"0"), (0, b"1"), (1, b"2"), (1, b"3")]
+
+
+@pytest.mark.parametrize("action", [count, lambda executed, running: list(chunks(executed, running))])
+def test_the_time_of_spark_is_that_of_its_job_alone(spark: SparkSession, action: Callable[..., object]) -> None:
+    """Tasks have reported nothing when the stopwatch starts, and all of it when it stops."""
+    reports = new_reports(spark.sparkContext)
+
+    def reporting(batches: Batches) -> Iterator[pa.RecordBatch]:
+        reports.add({(str(_number()), "ran"): 1})
+        for batch in batches:
+            numbers = pa.array([0] * batch.num_rows, pa.int32())
+            yield pa.RecordBatch.from_pydict({"task": numbers, "chunk": [b"x"] * batch.num_rows})
+
+    class Observed(Stopwatch):
+        def __enter__(self) -> None:
+            seen.append(len(reports.value))
+            super().__enter__()
+
+        def __exit__(self, *_: object) -> None:
+            super().__exit__(*_)
+            seen.append(len(reports.value))
+
+    plan = PreparedPlan.of(spark.range(0, 2, 1, 1).mapInArrow(reporting, "task INT, chunk BINARY"))
+    seen: list[int] = []
+    running = Observed()
+    _run(plan, 1, lambda executed: action(executed, running))
+    assert seen[:2] == [0, 1]
+    assert running.seconds > 0
 
 
 def test_after_a_failure_no_task_goes_on(spark: SparkSession, tmp_path: Path) -> None:

@@ -93,3 +93,31 @@ def test_modules_are_no_garbage_but_what_a_task_leaves_is() -> None:
         assert Cycle.alive == 0
     finally:
         gc.unfreeze()
+
+
+FREED = """
+import sys
+from headwater.connectors import workers
+
+def resident():
+    (line,) = (line for line in open("/proc/self/status") if line.startswith("RssAnon:"))
+    return int(line.split()[1])
+
+held = [bytes(900) for _ in range(100_000)]
+last = held[-1]  # above what is freed: the C library gives back nothing by itself
+del held
+before = resident()
+workers._TRIM_SECONDS = {seconds}
+workers.prepare_worker()
+print(before - resident())
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads memory from /proc")
+def test_memory_that_was_freed_is_given_back_now_and_then() -> None:
+    def given_back(seconds: int) -> int:
+        script = FREED.format(seconds=seconds)
+        return int(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout)
+
+    assert given_back(0) > 50_000
+    assert given_back(60) < 10_000

@@ -45,6 +45,21 @@ def test_a_partition_without_messages_is_named() -> None:
     assert Watermarks([WatermarkedSource(list, 1.0)]).waiting(commit({"t:0": 3, "t:1": 0}, {"t:0": 5000})) == {}
 
 
+def test_a_partition_whose_messages_wait_to_be_read_is_not_idle() -> None:
+    """The next batch may not be due yet, or the last one may have taken long."""
+    clock = [0.0]
+    one = Watermarks([WatermarkedSource(list, 2.0)], clock=lambda: clock[0])
+    after = commit({"t:0": 3, "t:1": 3}, {"t:0": 5000, "t:1": 1000})
+    for now, ends, expected in (
+        (0.0, {"t:0": 3, "t:1": 3}, 1000),
+        (3.0, {"t:0": 9, "t:1": 9}, 1000),
+        (4.0, {"t:0": 9, "t:1": 3}, 1000),  # a second since its last message
+        (6.0, {"t:0": 9, "t:1": 3}, 5000),
+    ):
+        clock[0] = now
+        assert one.next(after, [ends]) == [[None, expected]]
+
+
 def test_an_idle_partition_holds_nothing_back_and_time_does_not_go_back() -> None:
     clock = [0.0]
     one = Watermarks([WatermarkedSource(list, 2.0)], clock=lambda: clock[0])

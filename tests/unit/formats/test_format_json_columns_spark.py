@@ -118,3 +118,33 @@ def test_one_odd_message_leaves_all_to_the_expressions() -> None:
     assert reader.read(pa.array([b"{}", b"{}"]), types) is not None
     for odd in (b"", b"{}{}", b'{"i":"1"}', b"\xff"):
         assert reader.read(pa.array([b'{"i":1}', odd]), types) is None
+
+
+NESTED = "ROW<i INT, b ROW<x INT, c ROW<s STRING>>, l ARRAY<ROW<y INT>>>"
+NULLS = [b'{"i":1,"b":null}', b'{"b":{"x":1,"c":null}}', b'{"l":[null]}', b'{"l":[null,null]}', b"{}"]
+OTHERS = [b'{"b":{"x":2,"c":{"s":"a"}}}', b'{"b":{}}', b'{"l":[{"y":1},null]}', b'{"i":2}', *NULLS]
+
+
+@pytest.mark.parametrize("first", NULLS)
+@pytest.mark.parametrize("other", OTHERS)
+def test_rows_that_are_null_in_the_first_messages_are_read_in_later_ones(first: bytes, other: bytes) -> None:
+    reader = reader_of(own_case("json", NESTED, {}))
+    assert reader is not None
+
+    def rows(*messages: bytes) -> list[tuple[Any, ...]]:
+        columns = reader.read(pa.array(messages), arrow_types(reader))
+        assert columns is not None
+        for column in columns:
+            column.validate(full=True)
+        return list(zip(*(column.to_pylist() for column in columns), strict=True))
+
+    alone = {message: rows(message)[0] for message in (first, other)}
+    assert rows(*[first] * 5, other, first) == [*[alone[first]] * 5, alone[other], alone[first]]
+
+
+@pytest.mark.parametrize("odd", [b"1", b'""', b"true", b"[]", b'{"x":"1"}'])
+def test_what_is_no_row_is_refused_behind_nulls(odd: bytes) -> None:
+    reader = reader_of(own_case("json", NESTED, {}))
+    assert reader is not None
+    messages = [*[b'{"b":null}'] * 5, b'{"b":%s}' % odd]
+    assert reader.read(pa.array(messages), arrow_types(reader)) is None

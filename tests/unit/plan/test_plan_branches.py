@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headwater.changelog.conditions import Condition
 from headwater.changelog.kinds import HASH
+from headwater.connectors.runtime import RowOrder
 from headwater.execution.lowering import Lowering, join
 from headwater.execution.lowering.branches import branches_of
 from headwater.execution.worker import INPUT, input_column
@@ -38,7 +39,7 @@ class _Inputs:
     def __init__(self) -> None:
         self.asked: list[tuple[n.Scan, Condition | None]] = []
 
-    def scan(self, scan: n.Scan, where: Condition | None = None) -> n.Scan:
+    def scan(self, scan: n.Scan, where: Condition | None = None, order: RowOrder = "any") -> n.Scan:
         self.asked.append((scan, where))
         return scan
 

@@ -13,14 +13,14 @@ from headwater.plan import nodes as n
 
 
 def lines_of(sql: str) -> list[list[str]]:
-    """Each line of EXPLAIN cut at its wide gaps: operator, changes, key, state."""
-    return [re.split(r"  +(?=changes=|key=|state:)", line) for line in explained(sql).splitlines()]
+    """Each line of EXPLAIN cut at its wide gaps: operator, changes, key, state, how a table is read."""
+    return [re.split(r"  +(?=changes=|key=|state:|read:)", line) for line in explained(sql).splitlines()]
 
 
 def test_explain_tells_changes_keys_and_state() -> None:
     sql = """INSERT INTO by_who SELECT who, MAX(n) + COUNT(DISTINCT extra) FROM ups WHERE id > 0
              GROUP BY who HAVING COUNT(*) > 1"""
-    calls = "MAX(n), COUNT(DISTINCT extra), COUNT(*)"
+    calls, read = "MAX(n), COUNT(DISTINCT extra), COUNT(*)", "read: in columns, by librdkafka"
     kept = "state: one row per group, values of n per group, values of extra per group"
     assert lines_of(sql) == [
         ["Write by_who (upsert-kafka)", "changes=I,UA,D", "key=(who)"],
@@ -30,7 +30,7 @@ def test_explain_tells_changes_keys_and_state() -> None:
         [f"         └─ Aggregate group by (who) [{calls}]", "changes=I,UB,UA,D", "key=(who)", kept],
         ["            └─ Normalize by (id)", "changes=I,UB,UA,D", "key=(id)", "state: last row per (id)"],
         ["               └─ FilterToDelete (id > 0) (else delete)", "changes=I,UA,D", "key=(id)"],
-        ["                  └─ Scan ups (upsert-kafka) [id, who, n, extra]", "changes=I,UA,D", "key=(id)"],
+        ["                  └─ Scan ups (upsert-kafka) [id, who, n, extra]", "changes=I,UA,D", "key=(id)", read],
     ]
 
 
@@ -67,6 +67,43 @@ def test_explain_as_a_statement_gives_lines() -> None:
     (alone,) = session().sql("EXPLAIN ESTIMATED_COST, CHANGELOG_MODE SELECT who, n FROM log_")
     assert alone.rows[0][0].startswith("Project [who, n]")
     assert [note.split(" ")[0] for note in alone.notes] == ["ESTIMATED_COST"]
+
+
+KERBEROS = "'properties.sasl.kerberos.service.name' = 'k'"
+AVRO = "'avro-confluent.url' = 'http://registry:8081'"
+
+
+@pytest.mark.parametrize(
+    ("query", "format_", "more", "read"),
+    [
+        ("SELECT s, n FROM t", "json", "", "in columns, by librdkafka"),
+        ("SELECT s, m FROM t", "json", "", "by expressions because of m, by librdkafka"),
+        ("SELECT r.a FROM t", "json", "", "in columns, by librdkafka"),
+        ("SELECT r FROM t", "json", "", "by expressions because of r, by librdkafka"),
+        # Which messages are bad does not depend on the query: all fields are read.
+        ("SELECT r.a FROM t", "json", "'scan.bad-records' = 'skip'", "by expressions because of r, by librdkafka"),
+        ("SELECT s FROM t", "json", KERBEROS, "in columns, by Spark's Kafka client, because of properties.sasl.kerberos.service.name"),
+        ("SELECT s FROM t", "avro-confluent", AVRO, "in columns or by expressions, as its schemas are, by librdkafka"),
+    ],
+)  # fmt: skip
+def test_explain_says_how_messages_are_read(query: str, format_: str, more: str, read: str) -> None:
+    used = session()
+    given = {"connector": "kafka", "topic": "t", "properties.bootstrap.servers": "k:1", "format": format_}
+    options = [*(f"'{key}' = '{value}'" for key, value in given.items()), *([more] if more else [])]
+    columns = "s STRING, n INT, m MAP<STRING, INT>, r ROW<a INT, b MAP<STRING, INT>>"
+    used.sql(f"CREATE TABLE t ({columns}) WITH ({', '.join(options)})")
+    (result,) = used.sql(f"EXPLAIN {query}")
+    assert [row[0].partition("  read: ")[2] for row in result.rows if "Scan" in row[0]] == [read]
+
+
+def test_explain_says_why_spark_writes() -> None:
+    used = session()
+    given = (
+        f"'connector' = 'kafka', 'topic' = 't', 'properties.bootstrap.servers' = 'k:1', 'format' = 'json', {KERBEROS}"
+    )
+    used.sql(f"CREATE TABLE t (who STRING) WITH ({given})")
+    (result,) = used.sql("EXPLAIN INSERT INTO t SELECT who FROM log_")
+    assert result.rows[0][0].endswith("by: Spark's Kafka client, because of properties.sasl.kerberos.service.name")
 
 
 def scanned(sql: str) -> list[tuple[str, ...]]:
@@ -125,6 +162,58 @@ def test_what_is_not_supported_is_shown_at_its_place(sql: str, fact: str, column
     assert raised.value.position is not None
     if column is not None:
         assert raised.value.position.column == column
+
+
+def test_windows_over_aggregates_of_a_subquery_are_over_its_own_rows() -> None:
+    shown = explained("INSERT INTO changes SELECT who, (SELECT SUM(COUNT(*)) OVER () FROM ups) FROM log_")
+    over, join = (next(i for i, line in enumerate(shown.splitlines()) if word in line) for word in ("Over", "Join"))
+    assert over > join, "it is computed below the join"
+
+
+def test_a_query_in_a_query_of_aggregates() -> None:
+    shown = explained(
+        "INSERT INTO changes SELECT who, (SELECT MAX(u.n) - (SELECT MAX(n) FROM plain) FROM ups AS u "
+        "WHERE u.id = l.id) FROM log_ AS l"
+    )
+    assert shown.count("Aggregate") == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "fact"),
+    [
+        ("WITH x AS (SELECT n FROM ups) SELECT COUNT(*) FROM x", "has no WITH of its own"),
+        (
+            "SELECT COUNT(*) + u.id FROM ups AS u WHERE u.id = l.id",
+            "selects aggregates, and expressions over them alone",
+        ),
+    ],
+)
+def test_what_has_no_value_of_no_rows_is_refused(query: str, fact: str) -> None:
+    with pytest.raises(SqlError, match=fact):
+        plan(f"INSERT INTO changes SELECT who, ({query}) FROM log_ AS l")
+
+
+def test_a_value_that_is_never_the_same_twice_is_computed_once() -> None:
+    used = session()
+    used.sql("CREATE TABLE two (a STRING, b STRING) WITH ('connector' = 'print')")
+    (root,) = used.check("INSERT INTO two SELECT u, u FROM (SELECT UUID() AS u FROM log_)")
+    computed = [e.text for node in n.walk(root) if isinstance(node, n.Project) for e in node.expressions]
+    assert computed.count("UUID()") == 1
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "2 PRECEDING AND 3 PRECEDING",
+        "3 FOLLOWING AND 2 FOLLOWING",
+        "CURRENT ROW AND 1 PRECEDING",
+        "CURRENT ROW AND UNBOUNDED PRECEDING",
+        "UNBOUNDED FOLLOWING AND CURRENT ROW",
+    ],
+)
+def test_a_frame_does_not_end_before_it_begins(frame: str) -> None:
+    with pytest.raises(SqlError, match="The frame of an OVER clause must not end before it begins"):
+        plan(f"INSERT INTO plain SELECT who, SUM(n) OVER (PARTITION BY who ORDER BY id ROWS BETWEEN {frame}) FROM log_")
 
 
 @pytest.mark.parametrize(

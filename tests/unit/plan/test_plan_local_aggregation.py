@@ -21,10 +21,10 @@ def test_columns_of_a_table() -> None:
     assert local is not None
     assert local.columns == ("who", "n", "id")
     assert set(local.partials) == {
-        PartialAggregate("__n", "rows"),
-        PartialAggregate("__a1", "present", "n"),
-        PartialAggregate("__a2", "sum", "n"),
-        PartialAggregate("values1_value", "values", "id"),
+        PartialAggregate("__hw_n", "rows"),
+        PartialAggregate("__hw_a1", "present", "n"),
+        PartialAggregate("__hw_a2", "sum", "n"),
+        PartialAggregate("__hw_values1_value", "values", "id"),
         PartialAggregate(local.partials[-1].name, "max", "id"),
     }
 

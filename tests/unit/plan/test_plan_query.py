@@ -58,11 +58,12 @@ def test_an_updating_query_gives_a_full_changelog_with_the_key_of_its_rows() -> 
 def test_order_and_limit_of_a_query_that_ends_are_left_to_the_driver() -> None:
     query = planned("SELECT id AS a, who FROM ended ORDER BY a DESC, UPPER(who), 2 NULLS LAST LIMIT 3 OFFSET 1")
     assert [c.name for c in query.columns] == ["a", "who"]
-    assert query.plan.names == ("a", "who", "__order2")
-    assert query.order == (Ordering("a", True, False), Ordering("__order2", False, True), Ordering("who", False, False))
+    assert query.plan.names == ("a", "who", "__hw_order2")
+    by_hidden = Ordering("__hw_order2", False, True)
+    assert query.order == (Ordering("a", True, False), by_hidden, Ordering("who", False, False))
     assert (query.limit, query.offset) == (3, 1)
-    assert planned("SELECT * FROM ended ORDER BY id").plan.names == ("id", "who", "tags", "__order1")
-    assert planned("SELECT who, COUNT(*) FROM ended GROUP BY who ORDER BY COUNT(*)").order[0].column == "__order2"
+    assert planned("SELECT * FROM ended ORDER BY id").plan.names == ("id", "who", "tags", "__hw_order1")
+    assert planned("SELECT who, COUNT(*) FROM ended GROUP BY who ORDER BY COUNT(*)").order[0].column == "__hw_order2"
     united = planned("SELECT id FROM ended UNION SELECT id FROM ended ORDER BY id FETCH FIRST ROW ONLY")
     assert (united.order, united.limit) == ((Ordering("id", False, True),), 1)
 

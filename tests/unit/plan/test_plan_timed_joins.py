@@ -199,3 +199,26 @@ def test_rows_of_the_left_are_inserts() -> None:
     query = "SELECT 1, r.rate FROM (SELECT currency, COUNT(*) AS n, PROCTIME() AS p FROM orders GROUP BY currency) o "
     with pytest.raises(ValidationError, match="doesn't support consuming update and delete changes"):
         planned(f"{query} JOIN rates FOR SYSTEM_TIME AS OF o.p AS r ON r.currency = o.currency")
+
+
+def test_event_times_of_two_types_are_refused() -> None:
+    """They differ by the session's time zone, of which an operator that compares them knows nothing."""
+    local = """CREATE TABLE local_rates (currency STRING, rate INT, since TIMESTAMP_LTZ(3),
+      WATERMARK FOR since AS since, PRIMARY KEY (currency) NOT ENFORCED)
+      WITH ('connector' = 'upsert-kafka', 'topic' = 'l',
+      'properties.bootstrap.servers' = 'localhost:9092', 'key.format' = 'raw', 'value.format' = 'json');"""
+    join = "JOIN local_rates FOR SYSTEM_TIME AS OF o.ts AS r ON o.currency = r.currency"
+    with pytest.raises(SqlError, match="needs event times of one type") as refused:
+        Session().check(f"{TABLES} {local} INSERT INTO out_ SELECT o.id, r.rate FROM orders AS o {join}")
+    assert "ts is a TIMESTAMP, that of the versioned table is a TIMESTAMP_LTZ" in refused.value.detail
+
+
+def test_a_watermark_does_not_decide_which_row_is_retracted() -> None:
+    cdc = f"""CREATE TABLE cdc (id INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts)
+      WITH ('connector' = 'kafka', 'topic' = 'c', {KAFKA}, 'format' = 'debezium-json');"""
+    on_time = "FROM cdc WHERE CURRENT_WATERMARK(ts) IS NULL OR ts > CURRENT_WATERMARK(ts)"
+    in_a_query = "FROM (SELECT id, ts, CURRENT_WATERMARK(ts) AS w FROM cdc) WHERE ts > w"
+    random = "FROM (SELECT id, RAND() AS r FROM cdc) WHERE r < 0.5"
+    for rows in (on_time, in_a_query, random):
+        with pytest.raises(ValidationError, match="non-deterministic"):
+            Session().check(f"{TABLES} {cdc} INSERT INTO out_ SELECT id, 1 {rows}")

@@ -9,6 +9,9 @@ The letters are those of the defects that were provoked on the engine before thi
     h   recovery believes an incomplete checkpoint
     i   where a batch ends depends on timing
     j   storage: lost answers, files that are seen before they are whole
+
+Those of a and i, which lie in the executor and in the readers, make the executor of the simulation do wrong. What
+proves Headwater's own, and d, f and g, which are not about the protocol, is listed in decision 10.
 """
 
 from __future__ import annotations

@@ -270,13 +270,13 @@ def test_another_format_version_is_refused(location: str, sink: Table) -> None:
     driver.start()
     driver.checkpoint.release()
     newest = sorted(Path(location, "log").iterdir())[-1]
-    newest.write_bytes(newest.read_bytes().replace(b'"format":1', b'"format":2'))
-    with pytest.raises(IncompatibleCheckpointError, match="format version 2") as refused:
+    newest.write_bytes(newest.read_bytes().replace(b'"format":2', b'"format":1'))
+    with pytest.raises(IncompatibleCheckpointError, match="format version 1") as refused:
         Driver(location, sink, ROWS).start()
     assert "version of Headwater that wrote" in refused.value.hint
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"format":1}', b"\0" * 200])
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"format":2}', b"\0" * 200])
 def test_a_torn_entry_is_damage(location: str, sink: Table, content: bytes) -> None:
     driver = Driver(location, sink, ROWS)
     driver.start()

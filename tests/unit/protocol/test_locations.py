@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from headwater.errors import StorageRefusedError
 from headwater.protocol.locations import join, parse_location, shown
-from headwater.protocol.storage import open_storage
+from headwater.protocol.storage import open_storage, task_storage
 
 SECRET = "s3://b/jobs?access_key_id=AKIDOFMINE&secret_access_key=verysecret&region=eu-central-1"
 
@@ -82,3 +84,26 @@ def test_a_storage_is_opened_again_in_a_worker(tmp_path: Path) -> None:
     for location in (str(tmp_path / "cp"), SECRET):
         again = pickle.loads(pickle.dumps(open_storage(location)))
         assert again.location == parse_location(location).path or again.location == location
+
+
+FORK = """
+import os, sys
+from headwater.protocol.storage import task_storage
+
+mine = task_storage(sys.argv[1])
+child = os.fork()
+if not child:
+    os._exit(7 if task_storage(sys.argv[1]) is not mine else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_tasks_of_a_process_share_an_object_store(tmp_path: Path) -> None:
+    assert task_storage(SECRET) is task_storage(SECRET)
+    assert task_storage(join(SECRET, "a")) is not task_storage(SECRET)
+    assert task_storage(str(tmp_path)) is not task_storage(str(tmp_path))
+
+
+def test_a_forked_worker_opens_its_own() -> None:
+    """The threads and connections of a client do not survive a fork."""
+    assert subprocess.run([sys.executable, "-c", FORK, SECRET], check=False).returncode == 7

@@ -9,11 +9,9 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from object_server import BUCKET, SECRET, ObjectServer, find_binary
 from small_job import Driver, Table, expected, sent_once
 from typer.testing import CliRunner
 
@@ -29,24 +27,17 @@ from headwater.errors import (
 )
 from headwater.protocol.objects import ObjectStorage
 from headwater.protocol.storage import AlreadyExistsError, Storage, digest_of, open_storage
+from object_server import BUCKET, SECRET, ObjectServer
 
 pytestmark = pytest.mark.long
 
 ROWS = 300
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectServer]:
-    server = ObjectServer(find_binary(), tmp_path_factory.mktemp("objects") / "data")
-    server.start()
-    yield server
-    server.stop()
-
-
 @pytest.fixture
-def location(server: ObjectServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def location(object_server: ObjectServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # copies of this host
-    return server.location(f"{uuid.uuid4().hex}/a%20b%3Fc")
+    return object_server.location(f"{uuid.uuid4().hex}/a%20b%3Fc")
 
 
 @pytest.fixture
@@ -75,13 +66,13 @@ def test_a_file_is_created_once(storage: Storage) -> None:
         storage.read("log/1")
 
 
-def test_the_query_is_no_part_of_a_key(storage: Storage, server: ObjectServer) -> None:
+def test_the_query_is_no_part_of_a_key(storage: Storage, object_server: ObjectServer) -> None:
     """Defect j: a URI with a query put every file under one key."""
     storage.create("log/1", b"x")
     storage.create("log/2", b"y")
     prefix = str(storage).split("/")[3]
-    found = [path for path in (server.directory / BUCKET / prefix).rglob("*") if path.is_file()]
-    assert sorted(str(path.relative_to(server.directory / BUCKET / prefix)) for path in found) == [
+    found = [path for path in (object_server.directory / BUCKET / prefix).rglob("*") if path.is_file()]
+    assert sorted(str(path.relative_to(object_server.directory / BUCKET / prefix)) for path in found) == [
         "a b?c/log/1",
         "a b?c/log/2",
     ]
@@ -117,12 +108,12 @@ def test_a_copy_is_checked_when_it_is_fetched(storage: Storage) -> None:
         storage.local("state/g", 5, "")
 
 
-def test_what_is_wrong_is_said_without_secrets(server: ObjectServer) -> None:
-    wrong = open_storage(server.location("x", secret="not-the-secret"))
+def test_what_is_wrong_is_said_without_secrets(object_server: ObjectServer) -> None:
+    wrong = open_storage(object_server.location("x", secret="not-the-secret"))
     with pytest.raises(StorageRefusedError) as refused:
         wrong.create("log/1", b"x")
     with pytest.raises(StorageRefusedError, match="no bucket or container 'other'") as missing:
-        open_storage(server.location("x", bucket="other")).create("log/1", b"x")
+        open_storage(object_server.location("x", bucket="other")).create("log/1", b"x")
     for text in (str(refused.value), str(missing.value), repr(wrong)):
         assert "not-the-secret" not in text
         assert SECRET not in text
@@ -186,7 +177,7 @@ def test_many_drivers_at_once(location: str, sink: Table) -> None:
     assert sent_once(sink, ROWS)
 
 
-def test_a_server_that_goes_away_is_waited_for(location: str, sink: Table, server: ObjectServer) -> None:
+def test_a_server_that_goes_away_is_waited_for(location: str, sink: Table, object_server: ObjectServer) -> None:
     """Defect j: commits and intents were not retried."""
     driver = Driver(location, sink, ROWS)
     problems: list[HeadwaterError] = []
@@ -200,23 +191,23 @@ def test_a_server_that_goes_away_is_waited_for(location: str, sink: Table, serve
     thread = threading.Thread(target=drain)
     thread.start()
     _wait_for_batches(sink, 5)
-    server.stop()
+    object_server.stop()
     time.sleep(3)
-    server.start()
+    object_server.start()
     thread.join(120)
     assert problems == []
     assert sent_once(sink, ROWS)
 
 
-def test_a_server_that_stays_away_is_an_error(server: ObjectServer) -> None:
-    away = open_storage(server.location("x").replace(f":{server.port}", ":1"))
+def test_a_server_that_stays_away_is_an_error(object_server: ObjectServer) -> None:
+    away = open_storage(object_server.location("x").replace(f":{object_server.port}", ":1"))
     away._pauses = (0.01,)  # type: ignore[attr-defined]
     with pytest.raises(StorageUnavailableError, match="cannot be reached"):
         away.create("log/1", b"x")
 
 
-def test_the_command_works_on_an_object_store(server: ObjectServer, sink: Table, tmp_path: Path) -> None:
-    root = server.location(uuid.uuid4().hex)
+def test_the_command_works_on_an_object_store(object_server: ObjectServer, sink: Table, tmp_path: Path) -> None:
+    root = object_server.location(uuid.uuid4().hex)
     name = root.replace("?", "/1-totals?")
     driver = Driver(name, sink, 60)
     driver.start()
@@ -227,7 +218,7 @@ def test_the_command_works_on_an_object_store(server: ObjectServer, sink: Table,
     assert (said.exit_code, said.output) == (0, "1-totals: all is well\n")
     assert run(app, ["checkpoint", "copy", root, str(tmp_path / "copy")]).exit_code == 0
     assert run(app, ["checkpoint", "verify", str(tmp_path / "copy")]).exit_code == 0
-    back = server.location(uuid.uuid4().hex)
+    back = object_server.location(uuid.uuid4().hex)
     said = run(app, ["checkpoint", "copy", str(tmp_path / "copy"), back])
     assert (said.exit_code, SECRET in said.output) == (0, False)
     assert Driver(back.replace("?", "/1-totals?"), sink, 60).drain().positions == [{"0": 60}]

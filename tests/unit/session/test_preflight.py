@@ -53,16 +53,16 @@ def begun(job: JobPlan) -> None:
 
 def test_a_checkpoint_of_the_same_query_is_fine(tmp_path: Path) -> None:
     job = planned(GENERATED.format(key="who"), tmp_path)
-    check_start(job, [job])
+    check_start(job, [job.plan])
     begun(job)
-    check_start(job, [job])
+    check_start(job, [job.plan])
 
 
 def test_a_checkpoint_of_another_query_is_refused(tmp_path: Path) -> None:
     begun(planned(GENERATED.format(key="who"), tmp_path))
     job = planned(GENERATED.format(key="page"), tmp_path)
     with pytest.raises(IncompatibleCheckpointError, match="this SQL cannot continue"):
-        check_start(job, [job])
+        check_start(job, [job.plan])
 
 
 def test_who_holds_a_checkpoint_is_named(tmp_path: Path) -> None:
@@ -71,10 +71,10 @@ def test_who_holds_a_checkpoint_is_named(tmp_path: Path) -> None:
     with (tmp_path / "totals" / "lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(CheckpointTakenError) as unknown:
-            check_start(job, [job])
+            check_start(job, [job.plan])
         Registration(4711, "here", "/nowhere", 1_700_000_000_000).enter(str(tmp_path / "totals"))
         with pytest.raises(CheckpointTakenError) as known:
-            check_start(job, [job])
+            check_start(job, [job.plan])
     assert unknown.value.detail == f"Checkpoint: {tmp_path / 'totals'}"
     assert "Process 4711 on here runs it since 2023-11-14 22:13:20 UTC." in known.value.detail
     assert "headwater stop totals" in known.value.hint
@@ -83,7 +83,7 @@ def test_who_holds_a_checkpoint_is_named(tmp_path: Path) -> None:
 def checked(job: JobPlan) -> None:
     """In the order of a run."""
     check_unused([job], ())
-    check_start(job, [job])
+    check_start(job, [job.plan])
 
 
 def refusal(root: Path) -> StorageRefusedError:
@@ -113,7 +113,7 @@ def test_a_directory_of_somebody_else(tmp_path: Path, mode: int) -> None:
 def test_a_job_that_cannot_start_leaves_no_directory(tmp_path: Path) -> None:
     job = planned(AWAY.format(servers="127.0.0.1:1"), tmp_path)
     with pytest.raises(KafkaUnavailableError):
-        check_start(job, [job])
+        check_start(job, [job.plan])
     assert not list(tmp_path.iterdir())
 
 
@@ -127,7 +127,7 @@ def test_a_job_that_cannot_start_leaves_no_directory(tmp_path: Path) -> None:
 def test_a_broker_that_is_not_there(tmp_path: Path, servers: str, fact: str, detail: str) -> None:
     job = planned(AWAY.format(servers=servers), tmp_path)
     with pytest.raises(KafkaUnavailableError) as raised:
-        check_start(job, [job])
+        check_start(job, [job.plan])
     assert raised.value.fact == fact
     assert detail in raised.value.detail
     assert "Check" in raised.value.hint

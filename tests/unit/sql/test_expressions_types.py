@@ -177,4 +177,4 @@ def test_a_long_concatenation_is_one_call() -> None:
 def test_what_changes_by_itself_is_bound_to_a_variable() -> None:
     sql = compiled("RAND() BETWEEN 0 AND 1").sql
     assert sql.count("'random'") == 1
-    assert sql.startswith("transform(array(CAST(java_method('java.lang.Math', 'random') AS DOUBLE)), `__v0` -> ")
+    assert sql.startswith("transform(array(CAST(java_method('java.lang.Math', 'random') AS DOUBLE)), `__hw_v0` -> ")

@@ -11,7 +11,7 @@ import pytest
 from state_model import DirectoryStorage
 
 from headwater.errors import IncompatibleCheckpointError
-from headwater.state.files import MappedRuns, open_state, save_state
+from headwater.state.files import MappedRuns, open_run, open_state, save_state
 from headwater.state.manifest import PartitionFiles, RunFile
 from headwater.state.table import StateTable, TableSpec
 
@@ -54,6 +54,26 @@ def test_a_missing_file_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / file.name).unlink()
     with pytest.raises(IncompatibleCheckpointError, match=f"'{file.name}' .* missing"):
         open_state(DirectoryStorage(tmp_path), [SPEC], {"rows": [file]})
+
+
+class Vanishing(DirectoryStorage):
+    """Another process removes the local copy of a file after it was asked for, a few times."""
+
+    def __init__(self, path: Path, times: int) -> None:
+        super().__init__(path)
+        self.times = times
+
+    def local(self, name: str, size: int, digest: str) -> Path:
+        found = super().local(name, size, digest)
+        self.times -= 1
+        return found if self.times < 0 else found.with_name("removed")
+
+
+def test_a_copy_that_is_removed_before_it_is_mapped_is_fetched_again(tmp_path: Path) -> None:
+    [file] = _one_file(tmp_path)["rows"]
+    assert open_run(Vanishing(tmp_path, times=2), SPEC, file).file == file
+    with pytest.raises(IncompatibleCheckpointError, match="missing"):
+        open_run(Vanishing(tmp_path, times=9), SPEC, file)
 
 
 def test_a_file_of_another_size_is_an_error_that_names_it(tmp_path: Path) -> None:

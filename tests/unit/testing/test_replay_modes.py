@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from headwater.testing import ReplayMode, parse_case, replay_modes_of
 from headwater.testing.case import Case, Expect, ExpectTable, Message, Produce, Restart, Sql, Topic
-from headwater.testing.replay_modes import Combined, outcomes, steps
+from headwater.testing.replay_modes import Combined, outcomes, settings_of_runs, steps
 
 HEAD = "topic in\ntopic out\n\nsql\nSHOW TABLES;\n\n"
 CASE = (
@@ -43,6 +45,17 @@ def test_as_written_is_the_case() -> None:
     case = parse_case(CASE)
     assert steps(case, ReplayMode.AS_WRITTEN) == case.directives
     assert replay_modes_of(case) == tuple(ReplayMode)
+
+
+def test_input_is_decoded_in_small_chunks_and_again_in_large_ones() -> None:
+    small: dict[str, str] = {"headwater.source.chunk-rows": "2"}
+    as_written, one_batch, kills = (
+        list(islice(settings_of_runs(mode), 3))
+        for mode in (ReplayMode.AS_WRITTEN, ReplayMode.ONE_BATCH, ReplayMode.KILLS)
+    )
+    assert as_written == [{}, {}, {}]
+    assert one_batch == [small, small, small]
+    assert kills == [small, {}, small]
 
 
 def test_one_by_one_cuts_blocks_and_keeps_lasting_checks() -> None:

@@ -20,7 +20,7 @@ from headwater.cli.signals import in_background
 from headwater.cli.spark_output import end_session, start_spark
 from headwater.cli.style import error_message, fitted, seconds, show_error, show_table
 from headwater.errors import HeadwaterError
-from headwater.session.preflight import check_sources
+from headwater.session.preflight import check_sources, check_start
 from headwater.sql import statements as s
 from headwater.sql.parser import parse_script
 
@@ -138,6 +138,9 @@ class Shell:
         outcome = self.session.outcome(statement)  # what is wrong need not wait
         # For its errors, not for its warnings: checkpoints of other shells may lie there as well.
         self.session.check_checkpoints(outcome.jobs)
+        beside = [*(job.plan for job in outcome.jobs), *(job.plan for job in self.session.jobs)]
+        for job in outcome.jobs:
+            in_background(lambda job=job: check_start(job, beside))  # type: ignore[misc]
         if outcome.query is not None and self._starting:
             in_background(lambda plan=outcome.query.plan: check_sources(plan))  # type: ignore[misc]
         with _waiting("Spark is starting …") if self._starting else nullcontext():

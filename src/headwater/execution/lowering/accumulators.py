@@ -171,7 +171,7 @@ class Partials:
             return self._column(_when(call, call.argument.sql, otherwise="NULL"), function, None, "values")
         key = (call.argument.sql, call.filter.sql if call.filter else "", call.nulls)
         if key not in self.ordered:
-            name = self.ordered[key] = f"ordered{len(self.ordered) + 1}"
+            name = self.ordered[key] = f"__hw_ordered{len(self.ordered) + 1}"
             self.columns[f"{name}_value"] = call.argument.sql
             present = "" if call.nulls else f"{call.argument.sql} IS NOT NULL"
             self.columns[f"{name}_weight"] = _when(call, self.weight, present)
@@ -189,7 +189,7 @@ class Partials:
         self.by_arrival = True
         step = accumulator_step(call, retracted=self.retracting)
         columns, multiset = ("", self._multiset(call)) if call.distinct else (self._arguments(call), "")
-        rows = UserRows(f"__u{len(self.users) + 1}", step, columns, multiset)
+        rows = UserRows(f"__hw_u{len(self.users) + 1}", step, columns, multiset)
         self.users.append(rows)
         return Declared(name, call, rows.accumulator, evaluate=step.values)
 
@@ -198,7 +198,7 @@ class Partials:
         assert call.argument is not None
         key = (call.argument.sql, call.filter.sql if call.filter else "")
         if key not in self.arguments:
-            name = self.arguments[key] = f"arguments{len(self.arguments) + 1}"
+            name = self.arguments[key] = f"__hw_arguments{len(self.arguments) + 1}"
             self.columns[f"{name}_value"] = call.argument.sql
             self.columns[f"{name}_weight"] = _when(call, self.weight)
             self.parts[f"{name}_value"] = None  # nothing that a reader could reduce
@@ -208,7 +208,7 @@ class Partials:
         """A sum of DOUBLE is exact: its partial sums have several columns (`changelog.exact_sums`). Without the call it
         is not that of a column."""
         if value not in self.doubles:
-            name = f"__d{len(self.doubles) + 1}"
+            name = f"__hw_d{len(self.doubles) + 1}"
             self.doubles[value] = DoubleSum(name, value, self.weight)
             part = _part(name, call, "sum") if call is not None else None
             self.double_parts[name] = double_sum(name, part.column) if part is not None else None
@@ -242,7 +242,7 @@ class Partials:
         for name, existing in self.columns.items():
             if existing == sql and self.functions.get(name) == function:
                 return name
-        name = f"__a{len(self.columns)}"
+        name = f"__hw_a{len(self.columns)}"
         self.columns[name], self.functions[name] = sql, function
         self.counts |= {name} if how in ("rows", "present") else set()
         self.parts[name] = _part(name, call, how) if call is not None else None
@@ -252,7 +252,7 @@ class Partials:
         assert call.argument is not None
         key = (call.argument.sql, call.filter.sql if call.filter else "")
         if key not in self.multisets:
-            name = f"values{len(self.multisets) + 1}"
+            name = f"__hw_values{len(self.multisets) + 1}"
             self.multisets[key] = name
             # Floats are normalized: 0.0 and -0.0 are one value to SQL, but two keys of the state.
             self.columns[f"{name}_value"] = comparable_sql(call.argument.sql, call.argument.type)

@@ -51,7 +51,7 @@ class Beside:
 
 
 _NOTHING = Beside()
-_VALUE = "__value"
+_VALUE = "__hw_value"
 
 
 @lowers(n.Aggregate)
@@ -263,7 +263,8 @@ def _with_hashes(rows: DataFrame, groups: list[str], partials: Partials) -> Data
     for name in partials.multisets.values():
         value = f"{name}_value"
         if partials.given == "partials":
-            extra.append(f"transform({value}, v -> {hash_sql(groups, 'v')}) AS {name}_hash")
+            # In a lambda, its variable hides columns of the same name.
+            extra.append(f"transform({value}, __hw_v -> {hash_sql(groups, '__hw_v')}) AS {name}_hash")
         else:
             extra.append(f"{hash_sql(groups, value)} AS {name}_hash")
     for name in partials.ordered.values():

@@ -75,7 +75,7 @@ def read_once(lowering: Lowering, branches: Sequence[Branch], not_null: Sequence
     frame = lowering.scanned(scan, plan)
     computed = []
     for number, branch in enumerate(branches):
-        side = _Side(f"__branch{number}", {name: name for name in branch.scan.names})
+        side = _Side(f"__hw_branch{number}", {name: name for name in branch.scan.names})
         for step in branch.steps:
             frame, side = side.after(frame, step)
         frame, side = side.tested(frame, [f"{quote_name(name)} IS NOT NULL" for name in not_null[number]])

@@ -26,18 +26,17 @@ from headwater.execution.worker import INPUT, input_column
 from headwater.plan import nodes as n
 from headwater.plan.fingerprint import operator_name
 
-__all__ = ["local_windows"]
+__all__ = ["local_windows", "scans_for_windows"]
 
-_TIME, _WATERMARK, _WHERE = "__time", "__of_watermark", "__where"
+_TIME, _WATERMARK, _WHERE = "__hw_time", "__hw_of_watermark", "__hw_where"
 """Columns beside those that are aggregated: the time of windows, what the watermark is made of, which rows count."""
-_OWN = frozenset({_TIME, _WATERMARK, _WHERE, START, END})
 
 
 def local_windows(lowering: Lowering, node: n.WindowAggregate) -> DataFrame | None:
     """Groups and partial aggregates by window, without late rows: columns of the groups, both bounds of windows, with
     panes OWN_WATERMARK, and partial aggregates. None if there is more to it than columns of a table. A table that
     several such nodes need is read once for all of them."""
-    branches = _branches(lowering, node)
+    branches = _branches(lowering.root, node)
     if len(branches) > 1:
         frame = _part_of(lowering, branches, node)
     else:
@@ -47,6 +46,16 @@ def local_windows(lowering: Lowering, node: n.WindowAggregate) -> DataFrame | No
     return frame.withColumnRenamed(START, node.over.start).withColumnRenamed(END, node.over.end)
 
 
+def scans_for_windows(root: n.Node, node: n.WindowAggregate) -> list[n.Scan]:
+    """The scans below this node and those that are read together with it, if readers have all that windows need."""
+    branches = _branches(root, node)
+    if not branches:
+        return []
+    scan = _scan_of(branches)
+    reads = scan.table.connector.pre_aggregates(scan.table, scan.names, dict(scan.fields), None)
+    return [branch.below.scan for branch in branches] if reads else []
+
+
 @dataclass(frozen=True)
 class _Branch:
     node: n.WindowAggregate
@@ -54,14 +63,14 @@ class _Branch:
     windows: LocalWindows
 
 
-def _branches(lowering: Lowering, node: n.WindowAggregate) -> list[_Branch]:
+def _branches(root: n.Node, node: n.WindowAggregate) -> list[_Branch]:
     """This node and all others whose windows are over the same table and the same clock; none if this one's are not
     over what workers compute."""
     mine = _windows_of_table(node)
     if mine is None:
         return []
     found = []
-    for other in n.walk(lowering.root):
+    for other in n.walk(root):
         if isinstance(other, n.WindowAggregate) and other.over.local == node.over.local:
             known = _windows_of_table(other)
             if known is not None and known[0].scan.table == mine[0].scan.table:
@@ -84,7 +93,7 @@ def _part_of(lowering: Lowering, branches: list[_Branch], node: n.WindowAggregat
 
 def _read(lowering: Lowering, branches: list[_Branch]) -> DataFrame | None:
     """The groups of one branch, or of several with the number of each as INPUT."""
-    scan = branches[0].below.scan if len(branches) == 1 else one_scan([branch.below.scan for branch in branches])
+    scan = _scan_of(branches)
     plan = lowering.inputs.scan(scan)
     packed = packed_scan(lowering, scan, plan) if plan is not None else None
     if plan is None or packed is None:
@@ -109,6 +118,11 @@ def _read(lowering: Lowering, branches: list[_Branch]) -> DataFrame | None:
         tagged = tagged.add(input_column(number), output)
     task = WindowTask(lowering.inputs.place_of(scan), plan.place_prefix, rows, tasks, lowering.reports)
     return map_in_arrow(frame, task, tagged if len(outputs) > 1 else outputs[0])
+
+
+def _scan_of(branches: list[_Branch]) -> n.Scan:
+    scans = [branch.below.scan for branch in branches]
+    return scans[0] if len(scans) == 1 else one_scan(scans)
 
 
 def _groups(windows: LocalWindows, rows: StructType, number: int) -> StructType:
@@ -136,9 +150,6 @@ def _windows_of_table(node: n.WindowAggregate) -> tuple[ComputedBelow, LocalWind
     moved = watermark.expression.as_moved
     # A row that is filtered out below the watermark would not move it.
     if timed is None or marked is None or marked.where is not None or moved is None:
-        return None
-    # A column of the user's would be taken for one of these.
-    if _OWN & below.values.keys():
         return None
     groups = pre_aggregation(node, {name: name for name in below.values}, node.by)
     paned, spec = node.over.panes is not None, table.spec

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, StructType
 
-from headwater.connectors.runtime import PLACE, ScanPlan
+from headwater.connectors.runtime import ScanPlan
 from headwater.connectors.workers import map_in_arrow
 from headwater.execution.lowering.base import Lowering
 from headwater.execution.packed_rows import PACKED, PackedRead, PackedRows
@@ -26,8 +26,5 @@ def packed_scan(lowering: Lowering, scan: n.Scan, plan: ScanPlan) -> tuple[DataF
     rows = PackedRows.of(plan.read, to_arrow_schema(plan.schema))
     read = PackedRead(ReadTask(place, plan.reader), rows, plan.read.refused, to_arrow_schema(schema))
     frame = plan.read.decode(map_in_arrow(lowering.task_numbers(place), read, schema), [PACKED])
-    missing = set(frame.columns) - {PACKED, PLACE} - {name for name, _ in rows.names}
-    if missing:
-        return None
     lowering.noted(scan, plan)
     return frame, rows

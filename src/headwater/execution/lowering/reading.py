@@ -1,4 +1,4 @@
-"""Conditions that readers evaluate on what they read, so that rows nobody wants do not leave the worker."""
+"""What readers may leave out: rows for which a condition is not TRUE, and the order of changes that nobody takes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,21 @@ from headwater.changelog.conditions import And, ColumnRef, Compare, Condition, I
 from headwater.plan import nodes as n
 from headwater.sql.typed import Expr, Predicate
 
-__all__ = ["condition_of", "filters_above_scan", "readable_part"]
+__all__ = ["condition_of", "filters_above_scan", "readable_part", "takes_order"]
+
+_PASS_ORDER_ON = (n.Project, n.Filter, n.FilterToDelete)
+_IGNORE_ORDER = (n.Write, n.Aggregate, n.Join, n.UnionAll, n.Expand, n.SetOperation, n.Materialize)
+
+
+def takes_order(root: n.Write, node: n.Node) -> bool:
+    """Whether a node above needs to know in which order the changes of this one came. A sink without a key writes them
+    as they come; operators that add rows up and take them away have the same result in any order. Of what is not
+    known here it is assumed that it does."""
+    users = [user for user in n.walk(root) if any(child is node for child in user.inputs)]
+    return not users or any(
+        takes_order(root, user) if isinstance(user, _PASS_ORDER_ON) else not isinstance(user, _IGNORE_ORDER)
+        for user in users
+    )
 
 
 def filters_above_scan(node: n.Node) -> tuple[n.Scan, list[Expr]] | None:

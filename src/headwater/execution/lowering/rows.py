@@ -8,14 +8,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from headwater.changelog.consolidate import consolidate, consolidate_in_order, consolidate_net
+from headwater.changelog.consolidate import consolidate, consolidate_in_order, consolidate_last, consolidate_net
 from headwater.changelog.kinds import DELETE, HASH, KIND
 from headwater.changelog.normalize import ORDER, NormalizeOperator
 from headwater.changelog.normalize_each import NormalizeEach
 from headwater.changelog.operator import ORIGIN, OWN_WATERMARK
 from headwater.connectors.workers import map_in_arrow
 from headwater.execution.lowering.base import HIDDEN, ORDERED_BY, Lowering, lowers, pick
-from headwater.execution.lowering.reading import filters_above_scan, readable_part
+from headwater.execution.lowering.reading import filters_above_scan, readable_part, takes_order
 from headwater.execution.lowering.time import watermarked
 from headwater.execution.worker import stateless
 from headwater.plan import nodes as n
@@ -27,7 +27,7 @@ __all__: list[str] = []
 
 @lowers(n.Scan, n.Values)
 def _scan(lowering: Lowering, node: n.Scan | n.Values) -> DataFrame:
-    plan = lowering.inputs.scan(node)
+    plan = lowering.inputs.scan(node, order="any" if takes_order(lowering.root, node) else "ignored")
     assert plan is not None
     return lowering.scanned(node, plan)
 
@@ -53,7 +53,7 @@ def _filter(lowering: Lowering, node: n.Filter) -> DataFrame:
     if found is None or where is None:
         return lowering.lower(node.input).where(node.predicate.sql)
     scan, predicates = found
-    plan = lowering.inputs.scan(scan, where=where)
+    plan = lowering.inputs.scan(scan, where=where, order="any" if takes_order(lowering.root, scan) else "ignored")
     assert plan is not None
     frame = lowering.scanned(scan, plan)
     for predicate in reversed(predicates):
@@ -125,6 +125,9 @@ def _normalize(lowering: Lowering, node: n.Normalize) -> DataFrame:
 def _consolidate(lowering: Lowering, node: n.Consolidate) -> DataFrame:
     """Operators leave at most one row of a key alive; changes from a topic are in order."""
     frame = lowering.lower(node.input)
+    # With a watermark, `NormalizeEach` emits every change of a key and not only the net one of a batch, in order.
+    each = OWN_WATERMARK in frame.columns
+    frame = frame.drop(OWN_WATERMARK, ORIGIN)
     if ORDER not in frame.columns:
         # Where an operator has put all changes of a key into one task, one pass within the task is enough: no second
         # shuffle.
@@ -132,7 +135,8 @@ def _consolidate(lowering: Lowering, node: n.Consolidate) -> DataFrame:
         apart = together is None or not set(together) <= set(node.by)
         if apart:  # one partition may retract what another adds
             frame = frame.repartition(lowering.partitions, *map(quote_name, node.by))
-        step = partial(consolidate_net if apart else consolidate, key=list(node.by))
+        how = consolidate_net if apart else consolidate_last if each else consolidate
+        step = partial(how, key=list(node.by))
         return map_in_arrow(frame, stateless(step, to_arrow_schema(frame.schema)), frame.schema)
     frame = frame.repartition(lowering.partitions, *map(quote_name, node.by))
     output = frame.select(*map(quote_name, [*node.names, KIND])).schema

@@ -21,7 +21,7 @@ from headwater.sql.spark_text import quote_name
 
 __all__ = ["instant_sql", "millis_sql", "watermarked"]
 
-_WINDOW = "__window"
+_WINDOW = "__hw_window"
 
 
 @lowers(n.Watermark)
@@ -88,12 +88,12 @@ def _window_table(lowering: Lowering, node: n.WindowTable) -> DataFrame:
         # A row without a time belongs to no window. The window functions of Spark, below, drop such rows themselves.
         frame = frame.where(f"{time} IS NOT NULL")
     elif node.paned:
-        frame, bounds = _panes(frame.withColumn("__local", F.expr(local)), spec)
+        frame, bounds = _panes(frame.withColumn("__hw_local", F.expr(local)), spec)
     elif spec.function == "CUMULATE":
-        frame = _cumulate(frame.withColumn("__local", F.expr(local)), spec)
-        bounds = [f"{_WINDOW}.start", "__end"]
+        frame = _cumulate(frame.withColumn("__hw_local", F.expr(local)), spec)
+        bounds = [f"{_WINDOW}.start", "__hw_end"]
     else:
-        frame = _hop(frame.withColumn("__local", F.expr(local)), spec)
+        frame = _hop(frame.withColumn("__hw_local", F.expr(local)), spec)
         bounds = [f"{_WINDOW}.start", f"{_WINDOW}.start + {millis_sql(spec.size)}"]
     last = f"{bounds[1]} - {millis_sql(1)}"
     moment = time if spec.function == "SESSION" else instant_sql(last) if window.local else last
@@ -107,29 +107,29 @@ def _hop(frame: DataFrame, spec: n.WindowSpec) -> DataFrame:
     """Windows of TUMBLE and HOP. Spark has none with gaps between them: the rows in the gaps are left out here."""
     slide = spec.slide if spec.function == "HOP" else spec.size
     sizes = [f"{millis} milliseconds" for millis in (max(spec.size, slide), slide, spec.offset)]
-    frame = frame.withColumn(_WINDOW, F.window("__local", *sizes))
-    return frame.where(f"__local < {_WINDOW}.start + {millis_sql(spec.size)}") if slide > spec.size else frame
+    frame = frame.withColumn(_WINDOW, F.window("__hw_local", *sizes))
+    return frame.where(f"__hw_local < {_WINDOW}.start + {millis_sql(spec.size)}") if slide > spec.size else frame
 
 
 def _panes(frame: DataFrame, spec: n.WindowSpec) -> tuple[DataFrame, list[str]]:
     """Rows with their pane: its start, and the end of the last window that it is in."""
     offset = f"{spec.offset} milliseconds"
-    frame = frame.withColumn(_WINDOW, F.window("__local", f"{spec.slide} milliseconds", None, offset))
+    frame = frame.withColumn(_WINDOW, F.window("__hw_local", f"{spec.slide} milliseconds", None, offset))
     if spec.function == "HOP":
         return frame, [f"{_WINDOW}.start", f"{_WINDOW}.start + {millis_sql(spec.size)}"]
-    longest = frame.withColumn("__longest", F.window("__local", f"{spec.size} milliseconds", None, offset))
-    return longest, [f"{_WINDOW}.start", f"__longest.start + {millis_sql(spec.size)}"]
+    longest = frame.withColumn("__hw_longest", F.window("__hw_local", f"{spec.size} milliseconds", None, offset))
+    return longest, [f"{_WINDOW}.start", f"__hw_longest.start + {millis_sql(spec.size)}"]
 
 
 def _cumulate(frame: DataFrame, spec: n.WindowSpec) -> DataFrame:
     """Windows that start together and grow by a step, from the first one that a row is in."""
     frame = frame.withColumn(
-        _WINDOW, F.window("__local", f"{spec.size} milliseconds", None, f"{spec.offset} milliseconds")
+        _WINDOW, F.window("__hw_local", f"{spec.size} milliseconds", None, f"{spec.offset} milliseconds")
     )
     # All windows of the grid, then only those that end behind the row: Spark has no CUMULATE.
-    steps = f"explode(sequence(1, {spec.size // spec.slide})) AS __step"
-    end = f"{_WINDOW}.start + {millis_sql(spec.slide)} * __step"
-    return frame.selectExpr("*", steps).withColumn("__end", F.expr(end)).where("__end > __local")
+    steps = f"explode(sequence(1, {spec.size // spec.slide})) AS __hw_step"
+    end = f"{_WINDOW}.start + {millis_sql(spec.slide)} * __hw_step"
+    return frame.selectExpr("*", steps).withColumn("__hw_end", F.expr(end)).where("__hw_end > __hw_local")
 
 
 def millis_sql(millis: int) -> str:

@@ -12,7 +12,7 @@ from headwater.sql.spark_text import quote_name
 
 __all__: list[str] = []
 
-_PLACE, _ELEMENT = "__place", "__element"
+_PLACE, _ELEMENT = "__hw_place", "__hw_element"
 
 
 @lowers(n.Unnest)

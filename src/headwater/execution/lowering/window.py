@@ -29,9 +29,9 @@ from headwater.plan import nodes as n
 from headwater.plan.fingerprint import operator_name
 from headwater.sql.spark_text import quote_name
 
-__all__: list[str] = []
+__all__ = ["has_plain_ends"]
 
-PANE = "__pane"
+PANE = "__hw_pane"
 _ASSIGNERS: dict[str, type[Hop] | type[Cumulate]] = {"HOP": Hop, "CUMULATE": Cumulate}
 _WITHOUT_DAYLIGHT_SAVING = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "Etc/Universal", "Zulu"})
 
@@ -105,7 +105,7 @@ def _panes(lowering: Lowering, node: n.WindowAggregate, spec: n.WindowSpec) -> t
 
 def _added_up_by_readers(lowering: Lowering, node: n.WindowAggregate) -> DataFrame | None:
     """Groups by window, where the tasks that read the table can say which rows are late and add up the others."""
-    return local_windows(lowering, node) if _has_plain_ends(lowering, node) else None
+    return local_windows(lowering, node) if has_plain_ends(node, lowering.time_zone) else None
 
 
 def _zone(lowering: Lowering, node: n.WindowAggregate) -> str:
@@ -116,13 +116,12 @@ def _is_known_before(lowering: Lowering, node: n.WindowAggregate, beside: tuple[
     """Whether it is known before the shuffle which rows are late: where the end of a window is an instant by itself.
     Across a change of the clock only the operator knows which instant it is. Where late rows are kept elsewhere, it
     must say which they are."""
-    return beside == (OWN_WATERMARK,) and _has_plain_ends(lowering, node)
+    return beside == (OWN_WATERMARK,) and has_plain_ends(node, lowering.time_zone)
 
 
-def _has_plain_ends(lowering: Lowering, node: n.WindowAggregate) -> bool:
+def has_plain_ends(node: n.WindowAggregate, time_zone: str) -> bool:
     """Whether the end of a window is an instant by itself, whatever clocks are set to."""
-    zone = _zone(lowering, node)
-    return not zone or zone in _WITHOUT_DAYLIGHT_SAVING
+    return not node.over.local or time_zone in _WITHOUT_DAYLIGHT_SAVING
 
 
 def _beside(frame: DataFrame) -> tuple[str, ...]:

@@ -173,21 +173,42 @@ class JsonChangelog(ChangelogFormat):
         if reader is None:
             return finished(inner)
         codes = self.decoded(envelope, options).codes if not around else None
-        if codes is not None:
-            reader = SoundReader(reader, tuple(f.name for f in read), codes)
+        fields = tuple(f.name for f in read)
+        if codes is not None and _reads_rows(reader, fields):
+            return _over_changes(finished(inner), SoundReader(reader, fields, codes, row.spark()), sql_of)
 
         # The same ending over columns that a reader has read: one definition of what a change means, whoever has parsed
         # the message.
         def over(columns: Sequence[str]) -> Decoder:
-            whole = finished(Decoder("", reader.columns(columns), error=reader.error(columns), before=inner.before))
-            sound = codes is not None and reader.error(columns) is None
-            return replace(whole, error=None, skip=None, after=whole.after[:-1]) if sound else whole
+            return finished(Decoder("", reader.columns(columns), error=reader.error(columns), before=inner.before))
 
-        return replace(finished(inner), reader=reader, over=over, sound=codes is not None)
+        return replace(finished(inner), reader=reader, over=over)
 
     def change_encoder(self, change: RowChange, options: Mapping[str, Any]) -> str:
         members = self.written(row_of(change.fields), *change.rows, options)
         return json_encoder([f for f, _ in members], [sql for _, sql in members], options)
+
+
+def _reads_rows(reader: ColumnReader, fields: Sequence[str]) -> bool:
+    """Whether the rows in a message need no conversion behind the reader, and nothing that it reads can be wrong."""
+    sql = dict(zip(fields, reader.columns(fields), strict=True))
+    return reader.error(fields) is None and all(sql[name] == quote_name(name) for name in ("before", "after"))
+
+
+def _over_changes(decoder: Decoder, reader: SoundReader, sql_of: Mapping[str, str]) -> Decoder:
+    """With a reader that gives the changes themselves: behind it, only metadata is left to be made."""
+
+    def over(columns: Sequence[str]) -> Decoder:
+        parts = zip(reader.others, reader.columns(columns), strict=True)
+        return Decoder(
+            "",
+            decoder.columns,
+            after=tuple((sql_of[name], once(sql)) for name, sql in parts),
+            changes=quote_name(columns[0]),
+            metadata=decoder.metadata,
+        )
+
+    return replace(decoder, reader=reader, over=over, sound=True)
 
 
 def array_of_changes(**rows: str) -> str:

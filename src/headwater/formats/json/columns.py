@@ -43,7 +43,7 @@ Place = tuple[SqlType, str]
 """A field of a ROW, or '' for what is in an ARRAY."""
 
 Seen = dict[Place, type]
-"""Whether values were str or int."""
+"""Whether values were str or int, and rows all NULL."""
 
 
 def json_reader(wanted: Sequence[FormatField], scalars: Scalars, *, may_fail: bool) -> ColumnReader | None:
@@ -85,26 +85,31 @@ class _JsonReader:
         text = _lines(payloads)
         if text is None:
             return None
-        message, wanted = row_of(self.wanted), pa.struct(list(zip((f.name for f in self.wanted), types, strict=True)))
-        # A guess from the first messages. A wrong one costs time, never a wrong value: Arrow refuses, and the
+        seen = _seen_in(payloads[:_LOOKED_AT].to_pylist(), row_of(self.wanted))
+        # Guesses from the first messages. A wrong one costs time, never a wrong value: Arrow refuses, and the
         # expressions read.
-        shape = _Shape(self.scalars, _seen_in(payloads[:_LOOKED_AT].to_pylist(), message))
-        asked = shape.asked(message, wanted)
-        try:
-            table = pj.read_json(
-                pa.BufferReader(text),
-                # One block: a schema is inferred per block, and threads would only fight with the other tasks for the
-                # cores.
-                pj.ReadOptions(use_threads=False, block_size=text.size + 1),
-                pj.ParseOptions(explicit_schema=pa.schema(list(asked)), unexpected_field_behavior="ignore"),
-            )
-            # A message that is two objects, or none, would shift all that follow it to other rows.
-            if table.num_rows != len(payloads):
-                return None
-            found = zip(table.columns, self.wanted, asked, types, strict=True)
-            return [shape.converted(column.combine_chunks(), f.type, was.type, t) for column, f, was, t in found]
-        except pa.ArrowInvalid:
+        for shape in _shapes(self.scalars, seen):
+            with contextlib.suppress(pa.ArrowInvalid):
+                return self._read_as(shape, text, len(payloads), types)
+        return None
+
+    def _read_as(
+        self, shape: _Shape, text: pa.Buffer, size: int, types: Sequence[pa.DataType]
+    ) -> list[pa.Array] | None:
+        wanted = pa.struct(list(zip((f.name for f in self.wanted), types, strict=True)))
+        asked = shape.asked(row_of(self.wanted), wanted)
+        table = pj.read_json(
+            pa.BufferReader(text),
+            # One block: a schema is inferred per block, and threads would only fight with the other tasks for the
+            # cores.
+            pj.ReadOptions(use_threads=False, block_size=text.size + 1),
+            pj.ParseOptions(explicit_schema=pa.schema(list(asked)), unexpected_field_behavior="ignore"),
+        )
+        # A message that is two objects, or none, would shift all that follow it to other rows.
+        if table.num_rows != size:
             return None
+        found = zip(table.columns, self.wanted, asked, types, strict=True)
+        return [shape.converted(column.combine_chunks(), f.type, was.type, t) for column, f, was, t in found]
 
 
 def _seen_in(messages: Sequence[bytes], message: SqlType) -> Seen:
@@ -127,10 +132,21 @@ def _look_at(value: object, kind: SqlType, seen: Seen) -> None:
 
 
 def _note(value: object, kind: SqlType, place: Place, seen: Seen) -> None:
+    # Not of the rows in an ARRAY: Arrow's reader gives lists of NULLs too few of them, and fails.
+    if kind.name == "ROW" and place[1] and (value is None or isinstance(value, dict)):
+        known = seen.setdefault(place, type(value))
+        seen[place] = known if value is None else dict
     if kind.is_nested:
         _look_at(value, kind, seen)
     elif type(value) in (str, int):
         seen.setdefault(place, type(value))
+
+
+def _shapes(scalars: Scalars, seen: Seen) -> list[_Shape]:
+    """What to try: first that a row which is NULL in the first messages is NULL in all, as the row before a change is
+    in a snapshot. Arrow reads them in four fifths of the time then, and stops at the first one that is not."""
+    shapes = [_Shape(scalars, {place: kind for place, kind in seen.items() if kind is not type(None)})]
+    return [_Shape(scalars, seen), *shapes] if type(None) in seen.values() else shapes
 
 
 @dataclass(frozen=True)
@@ -142,6 +158,9 @@ class _Shape:
 
     def asked(self, kind: SqlType, wanted: pa.DataType, place: Place | None = None) -> pa.DataType:
         """What Arrow's reader is asked for, for `converted` to finish."""
+        was = self.seen.get(place) if place is not None else None
+        if was is type(None):
+            return pa.null()
         if pa.types.is_struct(wanted):
             inner = [(f, wanted.field(f.name).type) for f in kind.fields]
             return pa.struct([(f.name, self.asked(f.type, below, (kind, f.name))) for f, below in inner])
@@ -149,7 +168,6 @@ class _Shape:
             return pa.list_(self.asked(kind.element, wanted.value_type, (kind, "")))
         # Arrow refuses a column whose values are written in another way than asked for; asking for what the first
         # messages have avoids the fallback for topics whose producer writes all numbers in quotes.
-        was = self.seen.get(place) if place is not None else None
         if was is str and _is_number(wanted):
             return pa.string()
         if was is int and not kind.is_string and (pa.types.is_string(wanted) or self._counts(kind, wanted)):
@@ -160,6 +178,8 @@ class _Shape:
         return bool(pa.types.is_temporal(wanted)) and self.scalars.unit(kind) is not None
 
     def converted(self, column: pa.Array, kind: SqlType, asked: pa.DataType, wanted: pa.DataType) -> pa.Array:
+        if pa.types.is_null(asked):
+            return pa.nulls(len(column), wanted)
         if pa.types.is_struct(wanted):
             inner = [
                 self.converted(column.field(f.name), f.type, asked.field(f.name).type, wanted.field(f.name).type)

@@ -230,7 +230,7 @@ def _current_watermark(compiler: Compiler, node: exp.Anonymous) -> Expr:
     if time.type.name == "TIMESTAMP_LTZ":
         sql = f"CAST(CAST({sql} AS STRING) || 'Z' AS TIMESTAMP)"
     kind = SqlType(time.type.name, precision=3)
-    return Expr(sql, kind, time.refs, f"CURRENT_WATERMARK({time.text})")
+    return Expr(sql, kind, time.refs, f"CURRENT_WATERMARK({time.text})", by_arrival=True)
 
 
 _SPECIAL: dict[str, Callable[[Compiler, exp.Anonymous], Expr]] = {

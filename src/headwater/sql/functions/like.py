@@ -60,8 +60,8 @@ def _similar_regex(pattern: str) -> str:
             continue
         parts.append({"%": ".*", "_": "."}.get(character, character))
         place += 1
-    # The whole string has to match, line breaks included.
-    return f"(?s)^(?:{''.join(parts)})$"
+    # The whole string has to match, line breaks included: '$' would match before one at the end.
+    return rf"(?s)^(?:{''.join(parts)})\z"
 
 
 def _end_of_set(pattern: str, start: int) -> int:

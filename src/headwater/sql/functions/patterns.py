@@ -92,17 +92,17 @@ PATTERNS = (
     ),
     fn(
         "IS_ALPHA(STRING) -> BOOLEAN!",
-        "coalesce({0} RLIKE '^\\\\p{L}+$', false)",
+        "coalesce({0} RLIKE '^\\\\p{L}+\\\\z', false)",
         "Whether the string consists of letters",
     ),
     fn(
         "IS_DIGIT(STRING) -> BOOLEAN!",
-        "coalesce({0} RLIKE '^\\\\p{Nd}+$', false)",
+        "coalesce({0} RLIKE '^\\\\p{Nd}+\\\\z', false)",
         "Whether the string consists of digits",
     ),
     fn(
         "IS_DECIMAL(STRING) -> BOOLEAN!",
-        "coalesce({0} RLIKE '^[+-]?(\\\\d+\\\\.?\\\\d*|\\\\.\\\\d+)([eE][+-]?\\\\d+)?$', false)",
+        "coalesce({0} RLIKE '^[+-]?(\\\\d+\\\\.?\\\\d*|\\\\.\\\\d+)([eE][+-]?\\\\d+)?\\\\z', false)",
         "Whether the string is a number",
     ),
 )

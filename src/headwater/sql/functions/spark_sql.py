@@ -36,7 +36,8 @@ def combine(parts: Sequence[Expr], sql: str, sql_type: SqlType, text: str, *, de
     deterministic = deterministic and all(part.deterministic for part in parts)
     opened = any(part.paths is not None for part in parts)
     paths = frozenset[tuple[str, ...]]().union(*(part.reads for part in parts)) if opened else None
-    return Expr(sql, sql_type, refs, text, deterministic, functions=functions, paths=paths)
+    by_arrival = any(part.by_arrival for part in parts)
+    return Expr(sql, sql_type, refs, text, deterministic, functions=functions, paths=paths, by_arrival=by_arrival)
 
 
 def typed(expression: Expr, sql_type: SqlType) -> Expr:
@@ -46,7 +47,7 @@ def typed(expression: Expr, sql_type: SqlType) -> Expr:
 
 def lambda_name(depth: int) -> str:
     """The variable of a lambda `depth` levels deep; it is no name that a user's column is likely to have."""
-    return f"`__e{depth}`"
+    return f"`__hw_e{depth}`"
 
 
 def evaluated_once(parts: Sequence[Expr], body: Callable[[Sequence[Expr]], str], *, first: int = 0) -> str:
@@ -57,7 +58,7 @@ def evaluated_once(parts: Sequence[Expr], body: Callable[[Sequence[Expr]], str],
     for index in range(first, len(parts)):
         part = parts[index]
         if not part.deterministic:
-            variable = f"`__v{index}`"
+            variable = f"`__hw_v{index}`"
             bound = [*parts[:index], replace(part, sql=variable, deterministic=True), *parts[index + 1 :]]
             inner = evaluated_once(bound, body, first=index + 1)
             # Spark SQL has no LET; a lambda over an array of one is the only way to name a value inside an

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from headwater.sql.functions.registry import Render, fn
+from headwater.sql.functions.spark_sql import evaluated_once
 from headwater.sql.spark_text import string_literal
 from headwater.sql.typed import Expr
 
@@ -29,13 +30,27 @@ def _pad(spark: str) -> Render:
 
 
 def _substring(args: Sequence[Expr]) -> str:
-    """NULL for a negative length, as in Flink; both count a negative start from the end."""
-    if len(args) == 2:
-        return f"substring({args[0].sql}, {args[1].sql})"
-    call = f"substring({args[0].sql}, {args[1].sql}, {args[2].sql})"
-    if isinstance(args[2].literal, int) and args[2].literal >= 0:
-        return call
-    return f"CASE WHEN {args[2].sql} >= 0 THEN {call} END"
+    """As in Flink: NULL for a negative length, and nothing for a start before the first character. Spark would count
+    the length from there. Both count a negative start from the end."""
+    if isinstance(args[1].literal, int) and args[1].literal >= 0:
+        return _substring_from(args)
+    return evaluated_once(
+        args,
+        lambda parts: (
+            f"CASE WHEN {parts[1].sql} < -char_length({parts[0].sql}) AND {_has_length(parts)} THEN '' "
+            f"ELSE {_substring_from(parts)} END"
+        ),
+    )
+
+
+def _substring_from(args: Sequence[Expr]) -> str:
+    call = f"substring({', '.join(arg.sql for arg in args)})"
+    known = len(args) == 2 or (isinstance(args[2].literal, int) and args[2].literal >= 0)
+    return call if known else f"CASE WHEN {_has_length(args)} THEN {call} END"
+
+
+def _has_length(args: Sequence[Expr]) -> str:
+    return f"{args[2].sql} >= 0" if len(args) > 2 else "true"
 
 
 def _locate(args: Sequence[Expr]) -> str:
@@ -97,9 +112,9 @@ def _initcap(args: Sequence[Expr]) -> str:
     """A word is a run of ASCII letters and digits, as in Flink; Spark's own splits at blanks only."""
     # All runs, words and what is between them: joined again, they are the string.
     words = f"regexp_extract_all({args[0].sql}, '[A-Za-z0-9]+|[^A-Za-z0-9]+', 0)"
-    changed = "concat(upper(left(`__w`, 1)), lower(substring(`__w`, 2)))"
-    word = f"CASE WHEN `__w` RLIKE '^[A-Za-z0-9]' THEN {changed} ELSE `__w` END"
-    return f"array_join(transform({words}, `__w` -> {word}), '')"
+    changed = "concat(upper(left(`__hw_w`, 1)), lower(substring(`__hw_w`, 2)))"
+    word = f"CASE WHEN `__hw_w` RLIKE '^[A-Za-z0-9]' THEN {changed} ELSE `__hw_w` END"
+    return f"array_join(transform({words}, `__hw_w` -> {word}), '')"
 
 
 STRINGS = (

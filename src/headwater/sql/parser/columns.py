@@ -106,7 +106,7 @@ class ColumnParser:
 
     def _column(self) -> None:
         token = self.cursor.here
-        name = self.cursor.name("a column, PRIMARY KEY or WATERMARK").name
+        name = self.parser.names.column("a column, PRIMARY KEY or WATERMARK").name
         # Names are compared with their case, as in Flink: `ID` and `id` are two columns.
         if self.elements.kind_of(name) is not None:
             self.cursor.fail(f"The column '{name}' appears twice", at=token)

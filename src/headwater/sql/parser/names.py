@@ -7,9 +7,15 @@ from sqlglot import exp
 from headwater.sql.parser.cursor import Cursor, positioned
 from headwater.sql.parser.hints import HintParser
 from headwater.sql.paths import DEFAULT_CATALOG, joined
+from headwater.sql.reserved_columns import is_reserved
 from headwater.sql.tokens import Token
 
-__all__ = ["NameParser"]
+__all__ = ["NameParser", "check_column_name"]
+
+
+def check_column_name(cursor: Cursor, name: str, token: Token) -> None:
+    if is_reserved(name):
+        cursor.fail(f"Headwater has a column '{name}' itself", at=token, hint="Give the column another name.")
 
 
 class NameParser:
@@ -17,8 +23,11 @@ class NameParser:
         self.cursor = cursor
         self.hints = hints
 
-    def column(self) -> exp.Identifier:
-        return self.cursor.name("the name of a column")
+    def column(self, what: str = "the name of a column") -> exp.Identifier:
+        token = self.cursor.here
+        name = self.cursor.name(what)
+        check_column_name(self.cursor, name.name, token)
+        return name
 
     def columns(self, where: str = "") -> list[Token]:
         """`(a, b, …)`, each name once; `where` ends the sentence that says so."""

@@ -178,7 +178,7 @@ class QueryParser:
             return value
         if value.is_star:  # t.* x
             self.cursor.fail("A star takes no alias")
-        return positioned(exp.Alias(this=value, alias=self.cursor.name("an alias")), token)
+        return positioned(exp.Alias(this=value, alias=self.parser.names.column("an alias")), token)
 
     def _grouping(self) -> exp.Expr:
         token = self.cursor.here

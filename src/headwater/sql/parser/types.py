@@ -11,6 +11,7 @@ from sqlglot import exp
 from headwater.sql import types
 from headwater.sql.intervals import DAY_UNITS, UNITS, YEAR_UNITS
 from headwater.sql.parser.cursor import Cursor, positioned
+from headwater.sql.parser.names import check_column_name
 from headwater.sql.tokens import Token, TokenKind
 from headwater.sql.trees import data_type_node
 from headwater.sql.types import Field, SqlType
@@ -216,6 +217,7 @@ class TypeParser:
     def _field(self, before: Sequence[Field]) -> Field:
         token = self.cursor.here
         name = self.cursor.name("a field's name").name
+        check_column_name(self.cursor, name, token)  # `SELECT r.name` is a column of that name
         if any(field.name == name for field in before):
             self.cursor.fail(f"The field '{name}' appears twice in a ROW", at=token)
         sql_type = self.data_type()

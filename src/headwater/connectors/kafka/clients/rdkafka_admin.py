@@ -42,12 +42,16 @@ _LATEST: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _EARLIEST: Any = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LEVELS = {"read_committed": IsolationLevel.READ_COMMITTED, "read_uncommitted": IsolationLevel.READ_UNCOMMITTED}
 _Question = tuple[Any, Isolation]
+_BEHIND_ALL = -1  # the answer about a time that is later than all messages
 _STALE_PAUSES = (0.0, 0.1, 0.5)
 _REQUEST_SECONDS = 8.0
+# How long the leader of a partition is waited for before it is looked up again, and how long that may take.
+_LEADER_SECONDS = 3.0
+_LOOK_UP_SECONDS = 5.0
 
 
 class _StaleLeaderError(Exception):
-    """A question went to a broker that does not lead the partition, or does so in a newer epoch."""
+    """A question went to a broker that does not lead the partition, does so in a newer epoch, or does not answer."""
 
 
 class RdKafkaAdmin(Admin):
@@ -117,8 +121,7 @@ class RdKafkaAdmin(Admin):
 
     def at_time(self, partitions: Iterable[TopicPartition], millis: int) -> Offsets:
         found = self._asked(list(partitions), [(OffsetSpec.for_timestamp(millis), "read_uncommitted")])[0]
-        # The broker answers -1 for a partition whose messages are all older.
-        missing = [tp for tp, offset in found.items() if offset < 0]
+        missing = [tp for tp, offset in found.items() if offset == _BEHIND_ALL]
         return {**found, **(self.latest(missing) if missing else {})}
 
     def committed(self, group: str, partitions: Collection[TopicPartition]) -> Offsets:
@@ -177,40 +180,48 @@ class RdKafkaAdmin(Admin):
         return None if entry is None else str(entry.value)
 
     def _asked(self, partitions: list[TopicPartition], questions: Sequence[_Question]) -> list[Offsets]:
-        """The answers to all questions, which are asked at the same time. The client remembers who leads a partition:
-        where that is no longer true it looks the leader up, and is asked again."""
+        """The answers to all questions, which are asked at the same time. The client remembers who leads a partition,
+        and goes on asking that broker when it has stopped, for a quarter of an hour: where there is no answer, or
+        another broker leads, the leaders are looked up, and the new ones asked."""
         for pause in _STALE_PAUSES:
             try:
-                answers = [self._listed(partitions, *question) for question in questions]
+                answers = [self._listed(partitions, *question, _LEADER_SECONDS) for question in questions]
                 return [self._offsets(answer, _STALE) for answer in answers]
             except _StaleLeaderError:
                 time.sleep(pause)
                 self._look_for_leaders({topic for topic, _ in partitions})
-        return [self._offsets(self._listed(partitions, *question), frozenset()) for question in questions]
+        last = [self._listed(partitions, *question, _REQUEST_SECONDS) for question in questions]
+        try:
+            return [self._offsets(answer, frozenset()) for answer in last]
+        except _StaleLeaderError:
+            unanswered = KafkaException(KafkaError(KafkaError._TIMED_OUT))
+            raise self._translated(unanswered, ", ".join(sorted({topic for topic, _ in partitions}))) from None
 
     def _look_for_leaders(self, topics: Collection[str]) -> None:
         """Without any broker the client only says that nobody leads; this request says why."""
         for topic in topics:
             try:
-                self._client.list_topics(topic, timeout=TIMEOUT_SECONDS)
+                self._client.list_topics(topic, timeout=_LOOK_UP_SECONDS)
             except KafkaException as error:
                 self._client.poll(0)
                 raise self._translated(error, topic) from None
 
     def _listed(
-        self, partitions: Iterable[TopicPartition], spec: Any, isolation: Isolation
+        self, partitions: Iterable[TopicPartition], spec: Any, isolation: Isolation, seconds: float
     ) -> dict[TopicPartition, Future[Any]]:
         level = _LEVELS[isolation]
         asked = {RdPartition(*tp): spec for tp in partitions}
         if not asked:
             return {}
-        answers = self._client.list_offsets(asked, isolation_level=level, request_timeout=_REQUEST_SECONDS)
+        answers = self._client.list_offsets(asked, isolation_level=level, request_timeout=seconds)
         return {(tp.topic, tp.partition): answer for tp, answer in answers.items()}
 
     def _offsets(self, answers: Mapping[TopicPartition, Future[Any]], tolerated: frozenset[int]) -> Offsets:
         about = ", ".join(sorted({topic for topic, _ in answers}))
         found = {tp: self._answer(answer, about, tolerated) for tp, answer in answers.items()}
-        if None in found.values():
+        # Of several leaders one may not answer: its partitions then have no error, but an offset that is none (-1001).
+        # Taken for the end of a partition, it would say that all messages are gone.
+        if any(answer is None or answer.offset < _BEHIND_ALL for answer in found.values()):
             raise _StaleLeaderError
         return {tp: int(answer.offset) for tp, answer in found.items()}
 
@@ -262,6 +273,7 @@ _STALE = frozenset(
         KafkaError.NOT_LEADER_FOR_PARTITION,
         KafkaError.LEADER_NOT_AVAILABLE,
         KafkaError._NOENT,  # "No leaders found"
+        KafkaError._TIMED_OUT,  # of a broker that has stopped, as of one that is slow
     }
 )
 _VAGUE = frozenset({KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN})

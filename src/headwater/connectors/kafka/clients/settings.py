@@ -1,6 +1,5 @@
-"""`properties.*` are settings of Kafka's Java client. This is what they are called by librdkafka, which writes
-transactions and reads large batches: the same name, another name, nothing (they are the other side's business), or a
-reason to refuse them.
+"""`properties.*` are settings of Kafka's Java client. This is what they are called by librdkafka, which reads and
+writes topics: the same name, another name, nothing (they are the other side's business), or a reason to refuse them.
 """
 
 from __future__ import annotations

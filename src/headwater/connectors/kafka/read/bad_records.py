@@ -21,6 +21,7 @@ from headwater.connectors.kafka.clients.settings import producer_settings
 from headwater.connectors.kafka.clients.spark_options import NOT_FOR_CLIENTS
 from headwater.connectors.kafka.read.expressions import PROBLEM, only_topic
 from headwater.connectors.kafka.read.jvm import JvmReader
+from headwater.connectors.kafka.read.payloads import tolerates_bad_records
 from headwater.connectors.kafka.read.reader import WHOLE
 from headwater.connectors.kafka.read.scan import TableScan
 from headwater.connectors.kafka.write.writer import write_all
@@ -48,7 +49,7 @@ class BadRecords:
         self._table = table
         self._leave_out = leave_out
         self.topic = table.options.string("scan.dead-letter.topic")
-        self.tolerated = table.options.string("scan.bad-records") != "fail"
+        self.tolerated = tolerates_bad_records(table)
 
     def divert_bad_records(self, doubtful: DataFrame, scan: TableScan, jvm: JvmReader | None) -> int:
         """How many of the messages are bad; `leave_out` gets some of them. They are written to the dead-letter topic,

@@ -18,8 +18,8 @@ from headwater.formats.base import ColumnReader, RowSplitter
 
 __all__ = ["ColumnDecoder", "PayloadColumns", "expanded"]
 
-SMALLEST_PIECE = 64
 CUT = 16
+CUTS = 2
 LONGEST_PAUSE = 64
 
 
@@ -59,12 +59,13 @@ def expanded(batch: pa.RecordBatch, payloads: Sequence[PayloadColumns]) -> pa.Re
 
 
 class ColumnDecoder:
-    """Reads the rows of one task; it remembers how much was refused so far."""
+    """Reads the rows of one task, which come about `chunk_rows` at a time; it remembers how much was refused so far."""
 
-    def __init__(self, payloads: Sequence[PayloadColumns]) -> None:
+    def __init__(self, payloads: Sequence[PayloadColumns], chunk_rows: int) -> None:
         self._payloads = payloads
         self._able = bool(payloads) and all(one.reader is not None for one in payloads)
-        self._effort = _Effort()
+        self._smallest = max(1, chunk_rows // CUT**CUTS)
+        self._effort = _Effort(self._smallest)
 
     def __call__(self, batch: pa.RecordBatch) -> tuple[list[pa.Array], Bools]:
         """The columns of all payloads, and which rows were refused: those have NULL in all of them."""
@@ -100,10 +101,10 @@ class ColumnDecoder:
             piece = batch.slice(start, size)
             columns = self._read(piece)
             # Cutting further would cost more than letting Spark's expressions read a few good messages.
-            if columns is not None or size <= SMALLEST_PIECE:
+            if columns is not None or size <= self._smallest:
                 yield piece.num_rows, columns
             else:
-                yield from self._cut(piece, max(SMALLEST_PIECE, size // CUT))
+                yield from self._cut(piece, max(self._smallest, size // CUT))
 
     def _read(self, batch: pa.RecordBatch) -> list[pa.Array] | None:
         columns: list[pa.Array] = []
@@ -120,7 +121,8 @@ class _Effort:
     whole; one of which something was refused lets it be tried in pieces; one of which nearly all was refused makes a
     pause, of 1, 2, 4, … chunks, after which one piece is tried."""
 
-    def __init__(self) -> None:
+    def __init__(self, smallest: int) -> None:
+        self._smallest = smallest
         self._depth = 0
         self._pause = 0
         self._next_pause = 1
@@ -131,9 +133,9 @@ class _Effort:
         if self._pause > 0:
             self._pause -= 1
             return 0
-        size = max(rows, SMALLEST_PIECE)
+        size = max(rows, self._smallest)
         for _ in range(self._depth):
-            size = max(SMALLEST_PIECE, size // CUT)
+            size = max(self._smallest, size // CUT)
         return size
 
     def note(self, rows: int, size: int, read: int) -> None:

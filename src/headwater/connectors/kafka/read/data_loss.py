@@ -28,7 +28,10 @@ class DataLossPolicy:
         self._admin = admin
         self._context = context
         self._checked_at = float("-inf")
+        # As of the last commit, and as of the last look. Until a commit has the new position of a topic that was made
+        # again, every look must find it so: there may be several before a batch runs.
         self.topic_ids: dict[str, str] = {}
+        self.seen_ids: dict[str, str] = {}
         self.policy: OnDataLoss = "continue" if table.options.string("scan.on-data-loss") == "continue" else "fail"
         self.continues = self.policy == "continue"
 
@@ -56,8 +59,13 @@ class DataLossPolicy:
             if seen:
                 start[tp] = earliest[tp]
                 self._lost(tp, f"the job stands at offset {offset}, and the topic {seen}", f"at {start[tp]}")
-        self.topic_ids |= look.topic_ids
+        self.seen_ids = dict(look.topic_ids)
+        self.topic_ids = {**look.topic_ids, **self.topic_ids}
         return start
+
+    def committed(self) -> None:
+        """What was seen at the last look belongs to positions that are committed."""
+        self.topic_ids |= self.seen_ids
 
     def check_topics(self, known: Mapping[str, str]) -> None:
         """The topics of an earlier run must still be the same ones. Those that are gone are for `checked`."""

@@ -36,8 +36,8 @@ __all__ = ["BAD", "PROBLEM", "REST", "RowExpressions", "carried_columns", "only_
 
 BAD = "bad"
 """The observed metric that counts bad messages."""
-PROBLEM = "__problem"
-REST = "__rest"
+PROBLEM = "__hw_problem"
+REST = "__hw_rest"
 
 _NO_HEADERS = "CAST(array() AS ARRAY<STRUCT<key: STRING, value: BINARY>>)"
 _LAST_OF_A_NAME = "(kept, h) -> concat(filter(kept, k -> k.key <> h.key), array(h))"
@@ -61,13 +61,13 @@ _METADATA = {
 }
 
 
-def carried_columns(table: Table, columns: Sequence[str], *, placed: bool = False) -> list[str]:
+def carried_columns(table: Table, columns: Sequence[str], *, placed: bool = False, ordered: bool = True) -> list[str]:
     """The columns of messages that rows need besides what is read of their payloads."""
     metadata = [c for c in table.metadata_columns if c.name in columns]
     names = {_METADATA[c.key][1] for c in metadata if c.key in _METADATA}
     names |= {"topic", "partition"} if placed else set()
     names |= {"offset"} if placed and keeps_late_rows(table) else set()
-    if table.connector.reads_upserts or holds_changes(table):
+    if ordered and (table.connector.reads_upserts or holds_changes(table)):
         names |= {"timestamp", "partition", "offset", "topic"}
     # A table of one topic needs no string per row to know which one it is.
     if only_topic(table) is not None:
@@ -104,7 +104,7 @@ PayloadRows = list[tuple[WantedPayload, _Rows]]
 class RowExpressions:
     """For the wanted columns of a table, out of these `payloads`. With a `metric`, bad messages are counted under that
     name and left out. Columns that are `kept` stay beside the wanted ones; `placed` rows have PLACE, and ORIGIN if
-    they are to be kept when they come too late."""
+    they are to be kept when they come too late. Changes have order columns if they are `ordered`."""
 
     table: Table
     columns: tuple[str, ...]
@@ -112,6 +112,7 @@ class RowExpressions:
     metric: str = ""
     kept: tuple[str, ...] = ()
     placed: bool = False
+    ordered: bool = True
 
     def rows(self, frame: DataFrame) -> DataFrame:
         """The wanted columns and, for a changelog source, its kind and order columns."""
@@ -168,9 +169,10 @@ class RowExpressions:
                 sql = found[payload_of(name, self.table)][name]
             items.append(f"{sql} AS {quote_name(name)}")
         upserts, changes = self.table.connector.reads_upserts, holds_changes(self.table)
-        items += [KIND] if upserts else [KIND, POSITION] if changes else []
-        if upserts or changes:
+        items += [KIND] if upserts or changes else []
+        if self.ordered and (upserts or changes):
             items += [f"timestamp AS {ORDER}", f"{self._partition} AS {PARTITION}", f"offset AS {OFFSET}"]
+            items += [POSITION] if changes else []
         if self.placed:
             place = "partition" if only_topic(self.table) is not None else "concat(topic, ':', partition)"
             items.append(f"{place} AS {PLACE}")
@@ -219,7 +221,8 @@ def _with_rest(frame: DataFrame, payloads: Sequence[WantedPayload]) -> tuple[Dat
     fallible = any(p.fallible for p in payloads)
     refused = f"{MESSAGE} IS NOT NULL AND NOT {MESSAGE}[0].{READ}" if fallible else f"{MESSAGE} IS NOT NULL"
     rests = ", ".join([f"{MESSAGE}[0] AS message", *(f"{_rest_of(p)} AS {p.name}" for p in payloads)])
-    stepped = any(p.decoder.over is not None for p in payloads)  # over names of which some are made of the message
+    # Over names of which some are made of the message.
+    stepped = any(p.decoder.over is not None and not p.decoder.sound for p in payloads)
     kept = [quote_name(c) for c in frame.columns if c != MESSAGE or fallible or stepped]
     # One column for everything: NULL for a row that was read costs nothing, where many nullable columns would be
     # copied by every projection.
@@ -253,7 +256,8 @@ def _read_rows(frame: DataFrame, payload: WantedPayload) -> tuple[DataFrame, Dec
         columns, error = payload.reader.columns(payload.names), payload.reader.error(payload.names)
         return frame, Decoder("", columns, error=error)
     over = payload.decoder.over(payload.names)
-    frame = frame.selectExpr("*", f"{MESSAGE}[0].{payload.name} AS {payload.bytes_name}")
+    if not payload.decoder.sound:
+        frame = frame.selectExpr("*", f"{MESSAGE}[0].{payload.name} AS {payload.bytes_name}")
     return _stepped(frame, over, payload.alias), over
 
 

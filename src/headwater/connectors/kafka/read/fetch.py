@@ -25,10 +25,10 @@ from headwater.connectors.kafka.read.message_columns import Run, message_batch
 from headwater.connectors.kafka.read.progress import OnDataLoss
 from headwater.connectors.kafka.read.splits import KafkaSplit
 from headwater.errors import ValidationError
+from headwater.options.session import CHUNK_ROWS
 
-__all__ = ["CHUNK_BYTES", "CHUNK_ROWS", "Fetch", "client_settings"]
+__all__ = ["CHUNK_BYTES", "Fetch", "client_settings"]
 
-CHUNK_ROWS = 16_384
 CHUNK_BYTES = 16 << 20
 
 

@@ -9,17 +9,34 @@ from functools import cached_property
 from headwater.catalog.tables import Table
 from headwater.connectors.kafka.table.layout import MessageLayout, PayloadLayout, message_layout
 from headwater.connectors.kafka.table.metadata import KAFKA_METADATA
-from headwater.formats.base import ChangelogFormat, ColumnReader, Decoder, DecodeRequest
+from headwater.formats.base import ChangelogFormat, ColumnReader, Decoder, DecodeRequest, RegisteredFormat
 from headwater.sql.statements import PhysicalColumn
 
-__all__ = ["WantedPayload", "holds_changes", "payload_of", "present_payloads", "wanted_payloads", "with_fields"]
+__all__ = [
+    "WantedPayload",
+    "decoding_described",
+    "holds_changes",
+    "payload_of",
+    "present_payloads",
+    "tolerates_bad_records",
+    "wanted_payloads",
+    "with_fields",
+]
 
 _OWN_METADATA = frozenset(key.key for key in KAFKA_METADATA)
+
+
+def tolerates_bad_records(table: Table) -> bool:
+    """Whether messages that cannot be decoded are left out, and perhaps kept elsewhere."""
+    return table.options.string("scan.bad-records") != "fail"
 
 
 def with_fields(table: Table, fields: Mapping[str, Sequence[str]]) -> Table:
     """The table as if these columns, which are of type ROW, had these fields alone; where the format of the value finds
     fields by their names and does not mind what is missing."""
+    # Which messages are bad must not depend on the query where they are set aside: those are read once more then.
+    if tolerates_bad_records(table):
+        return table
     layout = message_layout(table)
     value, in_key = layout.value, layout.key.columns if layout.key is not None else ()
     # A format that finds fields by their place would read another field for the one that is left out.
@@ -48,6 +65,26 @@ def wanted_payloads(table: Table, columns: Sequence[str]) -> list[WantedPayload]
     return [WantedPayload(table, layout, side, columns) for side in both if _used(table, layout, side, columns)]
 
 
+def decoding_described(table: Table, columns: Sequence[str], fields: Mapping[str, Sequence[str]]) -> str:
+    """Whether column readers or Spark's expressions decode all messages, and why: for EXPLAIN. A message that a column
+    reader refuses is left to the expressions in any case."""
+    read = wanted_payloads(with_fields(table, fields), columns)
+    unread = [payload for payload in read if payload.reader is None]
+    # Its schemas are asked for when the job starts.
+    if any(isinstance(payload.side.format, RegisteredFormat) for payload in unread):
+        return "in columns or by expressions, as its schemas are"
+    if not unread:
+        return "in columns"
+    return f"by expressions because of {', '.join(map(_reason, unread))}"
+
+
+def _reason(payload: WantedPayload) -> str:
+    """Which columns no column reader can read; the format, if it is not a matter of some columns."""
+    alone = [column for column in payload.wanted if replace(payload, columns=(column,)).reader is None]
+    some = alone and (len(alone) < len(payload.wanted) or len(alone) == 1)
+    return ", ".join(alone) if some else payload.format
+
+
 def _used(table: Table, layout: MessageLayout, side: PayloadLayout, columns: Sequence[str]) -> bool:
     upserts = table.connector.reads_upserts
     # A column that key and value both have is read from the value; of an upsert table only the key of a tombstone is
@@ -72,7 +109,7 @@ class WantedPayload:
 
     @property
     def alias(self) -> str:
-        return f"__{self.name}"
+        return f"__hw_{self.name}"
 
     @property
     def bytes_name(self) -> str:
@@ -124,7 +161,7 @@ class WantedPayload:
     @cached_property
     def names(self) -> list[str]:
         """What the columns that the reader reads are called."""
-        return [f"__{self.name}_{place}" for place in range(len(self.reader.types) if self.reader else 0)]
+        return [f"__hw_{self.name}_{place}" for place in range(len(self.reader.types) if self.reader else 0)]
 
     @cached_property
     def fallible(self) -> bool:

@@ -19,20 +19,21 @@ from headwater.changelog.columns import Bools
 from headwater.changelog.conditions import Condition
 from headwater.changelog.kinds import DELETE, INSERT, KIND_TYPE
 from headwater.connectors.kafka.read.columns import ColumnDecoder, PayloadColumns, expanded
-from headwater.connectors.kafka.read.fetch import CHUNK_ROWS, Fetch
+from headwater.connectors.kafka.read.fetch import Fetch
 from headwater.connectors.kafka.read.local_aggregation import LocalGroups
 from headwater.connectors.kafka.read.splits import splits_of
 from headwater.connectors.kafka.read.superseded import newest_messages, newest_rows, partition_runs
 from headwater.connectors.runtime import Split
 from headwater.connectors.workers import Batches
+from headwater.options.session import CHUNK_ROWS
 
 __all__ = ["MESSAGE", "READ", "WHOLE", "KafkaReader", "MessageDecoding", "RowFilter"]
 
-MESSAGE = "__message"
+MESSAGE = "__hw_message"
 READ = "read"
 """A field of MESSAGE: whether the columns were read all the same."""
 
-WHOLE = {"__whole_key": "key", "__whole_value": "value"}
+WHOLE = {"__hw_whole_key": "key", "__hw_whole_value": "value"}
 """The payloads of a message as they came, where a row may have a part of them."""
 
 
@@ -82,14 +83,15 @@ class MessageDecoding:
     doubtful: bool = False
     where: RowFilter | None = None
 
-    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        decoder = ColumnDecoder(self.payloads)
+    def __call__(self, batches: Batches, chunk_rows: int = CHUNK_ROWS) -> Iterator[pa.RecordBatch]:
+        """Rows of messages that come about `chunk_rows` at a time."""
+        decoder = ColumnDecoder(self.payloads, chunk_rows)
         rows = (expanded(self._complete(batch), self.payloads) for batch in batches)
         # Dropping superseded messages needs all messages of a partition's run at once; otherwise they stream through.
         if self.superseding is None:
             decoded = (self._decoded(decoder, batch) for batch in rows if batch.num_rows)
         else:
-            decoded = (one for run in partition_runs(rows) for one in self._current(decoder, run))
+            decoded = (one for run in partition_runs(rows) for one in self._current(decoder, run, chunk_rows))
         if self.doubtful:
             decoded = (batch.filter(pc.is_valid(batch.column(MESSAGE))) for batch in decoded)
         if self.where is not None:
@@ -106,11 +108,11 @@ class MessageDecoding:
             batch = batch.append_column(name, batch.column(WHOLE[name]))
         return batch
 
-    def _current(self, decoder: ColumnDecoder, run: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def _current(self, decoder: ColumnDecoder, run: list[pa.RecordBatch], chunk_rows: int) -> Iterator[pa.RecordBatch]:
         """The messages of one partition without those that later ones of their key supersede."""
         if self.superseding == "any":
             # Every message of a key gives a row or a delete, so earlier ones need not even be decoded.
-            yield from (self._decoded(decoder, batch) for batch in newest_messages(run, CHUNK_ROWS))
+            yield from (self._decoded(decoder, batch) for batch in newest_messages(run, chunk_rows))
             return
         # A later message may turn out bad and give no row, and then the one before counts: decode first, and let only
         # those supersede that are sure to give a row.
@@ -158,4 +160,5 @@ class KafkaReader:
     decoding: MessageDecoding
 
     def __call__(self, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
-        return self.decoding(self.fetch(splits_of(splits), self.decoding.messages))
+        messages = self.fetch(splits_of(splits), self.decoding.messages)
+        return self.decoding(messages, self.fetch.chunk_rows)

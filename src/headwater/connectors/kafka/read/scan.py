@@ -19,6 +19,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from headwater.catalog.connector import Emits
 from headwater.catalog.tables import Table
 from headwater.changelog.conditions import Condition
 from headwater.changelog.kinds import KIND
@@ -33,7 +34,13 @@ from headwater.connectors.kafka.read.expressions import (
     only_topic,
 )
 from headwater.connectors.kafka.read.local_aggregation import LocalGroups
-from headwater.connectors.kafka.read.payloads import WantedPayload, payload_of, present_payloads, wanted_payloads
+from headwater.connectors.kafka.read.payloads import (
+    WantedPayload,
+    holds_changes,
+    payload_of,
+    present_payloads,
+    wanted_payloads,
+)
 from headwater.connectors.kafka.read.reader import MESSAGE, READ, WHOLE, MessageDecoding, RowFilter
 from headwater.connectors.kafka.table.metadata import MESSAGE_WITH_HEADERS
 from headwater.connectors.runtime import LocalAggregation, ReadColumns
@@ -47,7 +54,8 @@ __all__ = ["TableScan"]
 @dataclass(frozen=True)
 class TableScan:
     """`tolerant`: bad messages are counted under the name `metric` and left out. `placed`: every row is wanted, with
-    its partition as PLACE. Of other rows those for which `where` is not TRUE may be left out."""
+    its partition as PLACE. Of other rows those for which `where` is not TRUE may be left out. `ordered`: changes have
+    the columns that tell their order."""
 
     table: Table
     columns: tuple[str, ...]
@@ -55,6 +63,7 @@ class TableScan:
     metric: str = ""
     placed: bool = False
     where: Condition | None = None
+    ordered: bool = True
 
     @cached_property
     def payloads(self) -> list[WantedPayload]:
@@ -63,7 +72,9 @@ class TableScan:
     @property
     def expressions(self) -> RowExpressions:
         metric = self.metric if self.tolerant else ""
-        return RowExpressions(self.table, self.columns, tuple(self.payloads), metric, placed=self.placed)
+        return RowExpressions(
+            self.table, self.columns, tuple(self.payloads), metric, placed=self.placed, ordered=self.ordered
+        )
 
     @property
     def rows(self) -> StructType:
@@ -85,12 +96,18 @@ class TableScan:
         return RowFilter(self.where, {column: plain[column] for column in sorted(self.where.columns)})
 
     def read_columns(self) -> ReadColumns | None:
-        """None where column readers do not read all that is wanted, where that may still fail, and where late rows are
-        kept, one by one."""
+        """None where column readers do not read all columns as they are, where that may still fail, and where late
+        rows are kept, one by one."""
         if not self.placed or not self.reads_columns or self._fallible or keeps_late_rows(self.table):
+            return None
+        # A message of changes may be several rows, which the expressions make of it.
+        if holds_changes(self.table):
             return None
         place = ("partition",) if only_topic(self.table) is not None else ("topic", "partition")
         names = {**self._plain_names, **self._metadata_names}
+        order = (KIND, ORDER, PARTITION, OFFSET) if self.table.connector.reads_upserts else ()
+        if not names.keys() >= {*self.columns, *order}:
+            return None
         return ReadColumns(
             names, MESSAGE, place, lambda rows, kept: replace(self.expressions, kept=tuple(kept)).rows(rows)
         )
@@ -118,7 +135,7 @@ class TableScan:
 
     @property
     def _carried(self) -> list[str]:
-        return carried_columns(self.table, self.columns, placed=self.placed)
+        return carried_columns(self.table, self.columns, placed=self.placed, ordered=self.ordered)
 
     def doubtful(self) -> tuple[StructType, MessageDecoding]:
         """The same for messages that may be bad, whole: with all columns of messages, and without what is read."""
@@ -128,7 +145,10 @@ class TableScan:
         return schema, replace(self._decoding(carried, schema), doubtful=True)
 
     def local(self, wanted: LocalAggregation) -> _LocalScan | None:
-        """None if it takes more than column readers to make the columns of rows that were read."""
+        """None if it takes more than column readers to make the columns of rows that were read. Rows of an upsert table
+        replace each other: they cannot be added up before their keys have met."""
+        if self.table.connector.gives(self.table) is not Emits.APPEND:
+            return None
         used = wanted_payloads(self.table, wanted.columns)
         metadata = {c.name for c in self.table.metadata_columns}
         if not all(map(_is_plain, used)) or metadata & set(wanted.columns):
@@ -209,7 +229,7 @@ class _LocalScan:
     def schema(self) -> StructType:
         schema = StructType()
         for field in self._output:
-            schema.add(f"__local_{field.name}", field.dataType)
+            schema.add(f"__hw_local_{field.name}", field.dataType)
         return schema.add(self.scan.rows[MESSAGE])
 
     def decoding(self) -> MessageDecoding:
@@ -221,7 +241,7 @@ class _LocalScan:
 
     def decode(self, frame: DataFrame) -> DataFrame:
         """Groups as they are, and messages that were refused as groups of one row."""
-        local = [f"__local_{field.name}" for field in self._output]
+        local = [f"__hw_local_{field.name}" for field in self._output]
         rest = replace(self.scan.expressions, kept=(*local, REST)).rows(self._as_rows(frame))
         # Groups have passed the condition in the worker; messages that were refused there have not.
         if self.wanted.where_sql:

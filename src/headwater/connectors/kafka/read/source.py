@@ -23,7 +23,7 @@ from headwater.connectors.kafka.read.bad_records import BadRecords
 from headwater.connectors.kafka.read.data_loss import DataLossPolicy
 from headwater.connectors.kafka.read.discovery import Discovery
 from headwater.connectors.kafka.read.expressions import only_topic
-from headwater.connectors.kafka.read.fetch import CHUNK_ROWS, Fetch, client_settings
+from headwater.connectors.kafka.read.fetch import Fetch, client_settings
 from headwater.connectors.kafka.read.jvm import JvmReader
 from headwater.connectors.kafka.read.late import LateMessages
 from headwater.connectors.kafka.read.payloads import with_fields
@@ -46,10 +46,8 @@ class KafkaSource:
     """A `kafka` or `upsert-kafka` table being read. Positions are offsets under 'topic:partition', a split is a list of
     topic, partition, first offset and end."""
 
-    def __init__(self, table: Table, context: RuntimeContext, chunk_rows: int = CHUNK_ROWS) -> None:
-        """So many messages at a time are read as a chunk; rows are the same for any number."""
+    def __init__(self, table: Table, context: RuntimeContext) -> None:
         self._table = table
-        self._chunk_rows = chunk_rows
         self._context = context
         self._options = table.options
         self._properties = table.options.family("properties.")
@@ -118,18 +116,15 @@ class KafkaSource:
         where: Condition | None = None,
     ) -> ScanPlan | None:
         metric = f"headwater-bad-{self._table.name}-{next(_scan_numbers)}" if self._bad.tolerated else ""
-        # Which messages are bad must not depend on the query where they are set aside: those are read once more then.
-        table = self._table if self._bad.tolerated else with_fields(self._table, fields or {})
-        placed = order == "partition"
         # Of changes, one that a condition leaves out may be what retracts another.
         where = where if self._appends else None
-        scan = TableScan(table, tuple(columns), self._bad.tolerated, metric, placed=placed, where=where)
+        wanted = TableScan(with_fields(self._table, fields or {}), tuple(columns), self._bad.tolerated, metric)
+        scan = replace(wanted, placed=order == "partition", where=where, ordered=order != "ignored")
         if local is None:
             plan = self._plan(scan.rows, scan.decoding(), scan.expressions.rows, metric)
             topic = only_topic(self._table)
             return replace(plan, place_prefix=f"{topic}:" if topic is not None else "", read=scan.read_columns())
-        # Rows of an upsert table replace each other, so they cannot be added up before their keys have met.
-        groups = scan.local(local) if self._appends else None
+        groups = scan.local(local)
         if groups is None:
             return None
         return self._plan(groups.schema, groups.decoding(), groups.decode, metric)
@@ -191,7 +186,7 @@ class KafkaSource:
 
     def facts(self) -> dict[str, Any]:
         """As of the last look, when they were found to be what they must be."""
-        return {"cluster": self._cluster, "topics": dict(self._data_loss.topic_ids)}
+        return {"cluster": self._cluster, "topics": {**self._data_loss.topic_ids, **self._data_loss.seen_ids}}
 
     def check_facts(self, facts: Mapping[str, Any]) -> None:
         self._data_loss.check_cluster(str(facts.get("cluster", "")), self._cluster)
@@ -207,6 +202,7 @@ class KafkaSource:
 
     def done(self, position: Position) -> None:
         """Move the group's offsets, for lag tools; nothing here depends on them."""
+        self._data_loss.committed()
         group = self._properties.get("group.id")
         if not group or not commits_offsets(self._properties):
             return
@@ -226,7 +222,7 @@ class KafkaSource:
     def _fetch(self) -> Fetch | None:
         """None: only the JVM's client understands the table's properties."""
         client = client_settings({k: v for k, v in self._properties.items() if k not in NOT_FOR_CLIENTS})
-        return None if client is None else Fetch(client, self._data_loss.policy, self._chunk_rows)
+        return None if client is None else Fetch(client, self._data_loss.policy, self._context.chunk_rows)
 
     @cached_property
     def _jvm(self) -> JvmReader:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from headwater.catalog.connector import Accepts, Connector, Emits, JobStart, MetadataKey
@@ -20,7 +20,7 @@ from headwater.options.types import STRING
 
 if TYPE_CHECKING:
     from headwater.catalog.tables import Table
-    from headwater.connectors.runtime import RuntimeContext, Sink, Source
+    from headwater.connectors.runtime import LocalAggregation, RuntimeContext, Sink, Source
 
 __all__ = ["KAFKA", "UPSERT_KAFKA"]
 
@@ -73,6 +73,26 @@ class _AnyKafka(Connector):
         return (
             f"Spark's Kafka client, because of {', '.join(f'properties.{key}' for key in refused)}" if refused else ""
         )
+
+    def reading(self, table: Table, columns: Sequence[str], fields: Mapping[str, Sequence[str]]) -> str:
+        from headwater.connectors.kafka.read.payloads import decoding_described
+
+        return f"{decoding_described(table, columns, fields)}, by {self.fallback(table) or 'librdkafka'}"
+
+    def pre_aggregates(
+        self,
+        table: Table,
+        columns: Sequence[str],
+        fields: Mapping[str, Sequence[str]],
+        local: LocalAggregation | None,
+    ) -> bool:
+        from headwater.connectors.kafka.read.payloads import tolerates_bad_records, with_fields
+        from headwater.connectors.kafka.read.scan import TableScan
+
+        scan = TableScan(with_fields(table, fields), tuple(columns), tolerates_bad_records(table), placed=local is None)
+        if local is not None:
+            return scan.local(local) is not None
+        return scan.read_columns() is not None and not self.fallback(table)
 
     def topics(self, table: Table) -> tuple[str, ...]:
         return tuple(table.options.strings("topic"))

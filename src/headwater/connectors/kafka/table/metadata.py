@@ -32,9 +32,7 @@ KAFKA_METADATA: tuple[MetadataKey, ...] = (
         "All headers of the message in order.",
         writable=True,
     ),
-    MetadataKey(
-        "leader-epoch", INT, "Leader epoch of the message. Always NULL: Spark's Kafka reader does not know it."
-    ),
+    MetadataKey("leader-epoch", INT, "Leader epoch of the message. Not supported yet: always NULL."),
     MetadataKey("offset", BIGINT.not_null(), "Offset of the message in its partition."),
     MetadataKey("timestamp", timestamp_ltz(3).not_null(), "Timestamp of the message.", writable=True),
     MetadataKey(

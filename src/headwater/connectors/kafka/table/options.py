@@ -76,7 +76,7 @@ _TOPIC = (
     Option(
         f"{PROPERTIES}*",
         STRING,
-        "Any setting of the Kafka client, without the prefix. (De)serializers cannot be set: formats do that.",
+        "Any setting of the Kafka client, without the prefix. Serializers have no effect: formats do their work.",
         prefix=True,
     ),
 )
@@ -230,7 +230,12 @@ KAFKA_OPTIONS: tuple[Option, ...] = (
     *_TOPIC,
     Option("format", STRING, "Format of message values. Either this or 'value.format' is required."),
     Option("value.format", STRING, "The same as 'format'; format options are then prefixed with 'value.'."),
-    Option("key.format", STRING, "Format of message keys. Without it, keys are neither read nor written."),
+    Option(
+        "key.format",
+        STRING,
+        "Format of message keys. Without it, keys are not read, and they are written only for a table with a PRIMARY "
+        "KEY, in the format of the value.",
+    ),
     Option("key.fields", LIST, "Columns of the key, in this order: 'a;b'. Requires 'key.format'."),
     *_KEY_LAYOUT,
     _choice("scan.startup.mode", STARTUP_MODES, _STARTUP_MODE, "group-offsets"),

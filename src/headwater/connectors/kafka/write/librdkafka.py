@@ -26,6 +26,7 @@ __all__ = [
     "PartitionList",
     "checked",
     "error_code",
+    "kafka_error",
     "library",
     "new_client",
     "reported",
@@ -179,8 +180,14 @@ def error_code(error: int) -> int:
 
 def checked(error: int | None) -> None:
     """Raise what an rd_kafka_error_t says, if there is one, and free it."""
+    if (found := kafka_error(error)) is not None:
+        raise KafkaException(found)
+
+
+def kafka_error(error: int | None) -> KafkaError | None:
+    """What an rd_kafka_error_t says, which is freed."""
     if error is None:
-        return
+        return None
     lib = library()
     found = KafkaError(
         lib.rd_kafka_error_code(error),
@@ -190,4 +197,4 @@ def checked(error: int | None) -> None:
         bool(lib.rd_kafka_error_txn_requires_abort(error)),
     )
     lib.rd_kafka_error_destroy(error)
-    raise KafkaException(found)
+    return found

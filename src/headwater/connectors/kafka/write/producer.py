@@ -22,7 +22,15 @@ from confluent_kafka import KafkaError, KafkaException
 
 from headwater.connectors.kafka.clients.client_errors import LastError, is_refusal
 from headwater.connectors.kafka.write.committed_offsets import Committed
-from headwater.connectors.kafka.write.librdkafka import PRODUCER, Partition, checked, library, new_client, reported
+from headwater.connectors.kafka.write.librdkafka import (
+    PRODUCER,
+    Partition,
+    checked,
+    kafka_error,
+    library,
+    new_client,
+    reported,
+)
 
 __all__ = ["Producer"]
 
@@ -50,7 +58,7 @@ class Producer:
         self._settings = settings
         self.last_error = LastError()
         self._silent_since: float | None = None
-        self._under_way: Future[None] | None = None  # a call that may not have returned
+        self._under_way: Future[KafkaError | None] | None = None  # a call that may not have returned
         self._failure: KafkaException | None = None
         self._topics: dict[str, int] = {}
         # Reports of success would be one event per message, which Python would have to take from the queue.
@@ -237,12 +245,11 @@ class Producer:
     def commit_with_transaction(self, group: str, topic: str, committed: Committed, seconds: float) -> None:
         """Make an offset of a group part of the current transaction. After a time-out the call may still be under way:
         the producer can then only be closed."""
-        outcome: Future[None] = Future()
+        outcome: Future[KafkaError | None] = Future()
 
         def call() -> None:
             try:
-                self._send_offset(group, topic, committed, seconds)
-                outcome.set_result(None)
+                outcome.set_result(self._send_offset(group, topic, committed, seconds))
             except BaseException as error:  # noqa: BLE001 - raised by whoever waits for the outcome
                 outcome.set_exception(error)
 
@@ -253,9 +260,13 @@ class Producer:
         wait([outcome], seconds + _LATE_SECONDS)
         if not outcome.done():
             raise reported(KafkaError._TIMED_OUT, b"the transaction did not start in time")
-        outcome.result()
+        self._under_way = None
+        # The error is a value, raised here alone: an exception that is kept in the outcome would keep the frames that
+        # it passed, and with them all that the task has read.
+        if (failure := outcome.result()) is not None:
+            raise KafkaException(failure)
 
-    def _send_offset(self, group: str, topic: str, committed: Committed, seconds: float) -> None:
+    def _send_offset(self, group: str, topic: str, committed: Committed, seconds: float) -> KafkaError | None:
         offsets = self._lib.rd_kafka_topic_partition_list_new(1)
         members = self._lib.rd_kafka_consumer_group_metadata_new(group.encode())
         entry = Partition.from_address(self._lib.rd_kafka_topic_partition_list_add(offsets, topic.encode(), 0))
@@ -265,7 +276,7 @@ class Producer:
         entry.metadata, entry.metadata_size = ctypes.addressof(text), len(text) - 1
         try:
             send = self._lib.rd_kafka_send_offsets_to_transaction
-            checked(send(self.handle, offsets, members, int(seconds * 1000)))
+            return kafka_error(send(self.handle, offsets, members, int(seconds * 1000)))
         finally:
             entry.metadata, entry.metadata_size = None, 0  # Python's memory: the library must not free it
             self._lib.rd_kafka_topic_partition_list_destroy(offsets)

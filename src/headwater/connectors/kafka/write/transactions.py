@@ -97,6 +97,7 @@ class OpenWriter:
         self._job = job
         self._group = job.group(number)
         self._what = f"transactions of '{job.transactional_id(number)}'"
+        self._began = 0.0
         try:
             self._producer = Producer({**job.client, "transactional.id": job.transactional_id(number)})
         except KafkaException as error:
@@ -116,6 +117,7 @@ class OpenWriter:
     def begin(self, batch: BatchId) -> None:
         """Open the transaction with the batch's id: whoever is fenced learns it before any row is sent."""
         new = Committed(batch.number, batch.digest)
+        self._began = time.monotonic()
         # Nothing is sent yet: only the first request of the transaction meets the broker, and the batch's id is that
         # request.
         self._call(self._producer.begin_transaction)
@@ -123,6 +125,12 @@ class OpenWriter:
         # The offset of a group is where the id is kept because it is the one thing a transaction can carry besides
         # messages, and readers can ask for without a consumer of their own.
         self._call(lambda: send_id(self._group, self._job.topic, new, BEGIN_SECONDS), attempts=2)
+
+    @property
+    def has_expired(self) -> bool:
+        """Whether the transaction is older than the broker lets it become: then the broker has ended it, and fenced the
+        writer, by itself."""
+        return time.monotonic() - self._began >= float(self._job.client["transaction.timeout.ms"]) / 1000
 
     def send(self, messages: pa.RecordBatch) -> int:
         return self._call(lambda: send(self._producer, self._job.topic, messages), attempts=1)
@@ -189,8 +197,9 @@ def write_once(job: Transactions, number: int, batch: BatchId, messages: Iterabl
         written = sum(writer.send(part) for part in chain([first], filled))  # 5
         writer.commit(batch)  # 6
     except Fenced as fenced:
+        expired = writer.has_expired
         writer.abort()
-        raise _taken_over(job, number, fenced) from fenced
+        raise (_expired(job, fenced) if expired else _taken_over(job, number, fenced)) from fenced
     except BaseException:
         writer.abort()
         raise
@@ -204,7 +213,8 @@ def _with_transaction(job: Transactions, number: int, batch: BatchId, key: objec
     # A writer from the pool may have been fenced, or lost its connection, since it was given back: another attempt
     # opens a new one.
     for attempt in range(ATTEMPTS):
-        time.sleep(0.1 * attempt)
+        # The first one at once: Spark gives a writer's tasks to its Python workers in turn, so being fenced is common.
+        time.sleep(0.1 * max(0, attempt - 1))
         writer = open_writers.take(key, lambda: OpenWriter(job, number))  # 2
         try:
             if is_written(writer.committed.id, batch, job.where):  # 3
@@ -226,6 +236,16 @@ def _with_transaction(job: Transactions, number: int, batch: BatchId, key: objec
         writer.abort()
     assert failure is not None
     raise failure
+
+
+def _expired(job: Transactions, fenced: Fenced) -> JobError:
+    seconds = float(job.client["transaction.timeout.ms"]) / 1000
+    return JobError(
+        f"A batch takes longer than its transaction may be open, which is {seconds:g} s.",
+        detail=str(fenced),
+        hint="Raise 'properties.transaction.timeout.ms' of the sink, up to the broker's 'transaction.max.timeout.ms', "
+        "and start the job again: it repeats the batch. A lower 'headwater.batch.max-rows' makes later ones shorter.",
+    )
 
 
 def _taken_over(job: Transactions, number: int, fenced: Fenced) -> JobError:

@@ -51,7 +51,7 @@ class ObjectServer:
         (self.directory / BUCKET).mkdir(parents=True, exist_ok=True)
         with (self.directory.parent / "server.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [self.binary, "--port", f"127.0.0.1:{self.port}", "posix", str(self.directory)],
+                [self.binary, "--keep-alive", "--port", f"127.0.0.1:{self.port}", "posix", str(self.directory)],
                 env={**os.environ, "ROOT_ACCESS_KEY": KEY, "ROOT_SECRET_KEY": SECRET},
                 stdout=log,
                 stderr=log,
