@@ -5,6 +5,7 @@ This is also what notices if a new confluent-kafka or librdkafka no longer fits 
 
 from __future__ import annotations
 
+import ctypes
 import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -192,6 +193,23 @@ def test_what_the_broker_refuses_later_is_noticed(lab: Lab, transactional: bool)
     with pytest.raises(KafkaException) as large:
         sent(lab, topic, messages(value=[b"a", b"b" * 2000], partition=[0, 1]), transactional=transactional)
     assert large.value.args[0].code() == KafkaError.MSG_SIZE_TOO_LARGE
+    assert "bbb" not in str(large.value)  # a message is data, which an error does not show
+
+
+def test_what_was_fatal_is_the_reason_of_messages_that_fail_after_it(lab: Lab) -> None:
+    """The client then drops what waits, and reports that it was dropped."""
+    topic = lab.topic("fatal", PARTITIONS)
+    producer = Producer({**settings(lab), "linger.ms": 60_000})  # they wait until they are flushed
+    producer.connect(topic, SECONDS)
+    columns.send(producer, topic, messages(value=[b"a"]))
+    handle = ctypes.c_void_p(producer.handle)
+    library().rd_kafka_test_fatal_error(handle, KafkaError._FENCED, b"the reason")
+    library().rd_kafka_purge(handle, 0x1)  # what the client does by itself in a transaction
+    with pytest.raises(KafkaException) as fatal:
+        producer.flush(SECONDS)
+    producer.close()
+    assert fatal.value.args[0].code() == KafkaError._FENCED
+    assert "the reason" in str(fatal.value)
 
 
 def test_a_writer_goes_on_after_a_failure(lab: Lab) -> None:

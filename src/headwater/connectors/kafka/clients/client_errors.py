@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from headwater.errors import HeadwaterError, JobError, KafkaRefusedError, KafkaUnavailableError
 
-__all__ = ["LastError", "is_refusal", "translated"]
+__all__ = ["COORDINATOR_MOVES", "LastError", "is_refusal", "translated"]
 
 _REFUSED = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "Ask for the ACL READ on a topic that is read, WRITE on one that is "
@@ -32,6 +32,10 @@ _FOR_GOOD = {
     KafkaError._UNKNOWN_PARTITION: "The partitioner chose a partition that the topic does not have.",
     KafkaError.INVALID_TIMESTAMP: "The topic refuses the time that the row gives.",
 }
+# The coordinator of a group or a transaction is being elected, or reads its log: the same question has an answer soon.
+COORDINATOR_MOVES = frozenset(
+    {KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS}
+)
 _NO_CONNECTION = frozenset({KafkaError._TRANSPORT, KafkaError._RESOLVE})
 
 

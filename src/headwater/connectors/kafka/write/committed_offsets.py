@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from confluent_kafka import KafkaException
 
 from headwater.connectors.kafka.clients.admin import Isolation
-from headwater.connectors.kafka.clients.client_errors import LastError, translated
+from headwater.connectors.kafka.clients.client_errors import COORDINATOR_MOVES, LastError, translated
 from headwater.connectors.kafka.write.librdkafka import (
     CONSUMER,
     Partition,
@@ -23,6 +24,7 @@ from headwater.protocol.batch_ids import BatchId
 
 __all__ = ["NOTHING_COMMITTED", "Committed", "committed_offset"]
 
+_PAUSE_SECONDS = 0.1
 _ERROR = 0x8  # RD_KAFKA_EVENT_ERROR
 _NO_CONSUMER_CLOSE = 0x8  # RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE: there is no group to leave
 
@@ -68,6 +70,18 @@ class _Asking:
         self._handle = new_client(CONSUMER, settings, _ERROR)
 
     def newest(self, topics: Sequence[str], seconds: float) -> Committed:
+        """librdkafka waits for a coordinator, but answers at once what one says that was just elected or has moved."""
+        deadline = time.monotonic() + seconds
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                return self._ask(topics, left)
+            except KafkaException as error:
+                if error.args[0].code() not in COORDINATOR_MOVES or left < _PAUSE_SECONDS:
+                    raise
+            time.sleep(_PAUSE_SECONDS)
+
+    def _ask(self, topics: Sequence[str], seconds: float) -> Committed:
         offsets = self._lib.rd_kafka_topic_partition_list_new(len(topics))
         try:
             for topic in topics:

@@ -90,7 +90,7 @@ _PROTOTYPES: Mapping[str, tuple[Any, list[Any]]] = {
     "event_error_string": (ctypes.c_char_p, [pointer]),
     "event_message_next": (pointer, [pointer]),
     "event_destroy": (None, [pointer]),
-    "message_errstr": (ctypes.c_char_p, [pointer]),
+    "message_produce_errstr": (ctypes.c_char_p, [pointer]),
     "error_code": (ctypes.c_int, [pointer]),
     "error_string": (ctypes.c_char_p, [pointer]),
     "error_is_fatal": (ctypes.c_int, [pointer]),

@@ -133,13 +133,16 @@ class Producer:
             code = ctypes.c_int.from_address(message).value  # the first member of rd_kafka_message_t
             # The first failure is the cause; those behind it fail because it did.
             if code and self._failure is None:
-                self._failure = KafkaException(self._underlying(code, self._lib.rd_kafka_message_errstr(message)))
+                # Not `rd_kafka_message_errstr`: of a producer's message, that is its value.
+                text = self._lib.rd_kafka_message_produce_errstr(message)
+                self._failure = KafkaException(self._underlying(code, text))
 
     def _underlying(self, code: int, text: bytes | None) -> KafkaError:
-        """The cause of a fatal error is kept beside it."""
+        """What was fatal to the client is the cause of all that it reports after it: an event only says that there was
+        something fatal, and messages that it drops then only say that they were dropped."""
         buffer = ctypes.create_string_buffer(_TEXT)
-        if code == KafkaError._FATAL:
-            code, text = self._lib.rd_kafka_fatal_error(self.handle, buffer, _TEXT) or code, buffer.value
+        if fatal := self._lib.rd_kafka_fatal_error(self.handle, buffer, _TEXT):
+            code, text = fatal, buffer.value
         error: KafkaError = reported(code, text).args[0]
         return error
 

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 
-from headwater.connectors.kafka.clients.client_errors import translated
+from headwater.connectors.kafka.clients.client_errors import COORDINATOR_MOVES, translated
 from headwater.connectors.kafka.write.columns import send
 from headwater.connectors.kafka.write.committed_offsets import Committed, committed_offset
 from headwater.connectors.kafka.write.pool import Pool
@@ -48,14 +48,7 @@ _FENCED = frozenset(
         KafkaError.INVALID_PRODUCER_ID_MAPPING,
     }
 )
-_TRANSIENT = frozenset(
-    {
-        KafkaError.NOT_COORDINATOR,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.CONCURRENT_TRANSACTIONS,
-    }
-)
+_TRANSIENT = COORDINATOR_MOVES | {KafkaError.CONCURRENT_TRANSACTIONS}
 
 
 @dataclass(frozen=True)
