@@ -32,6 +32,9 @@ class DataLossPolicy:
         # again, every look must find it so: there may be several before a batch runs.
         self.topic_ids: dict[str, str] = {}
         self.seen_ids: dict[str, str] = {}
+        # Where the job stood in partitions that were missing in a look. A topic that is back with the id it had was
+        # never deleted: brokers that have just started or are cut off from the others may not name it.
+        self.missing: Offsets = {}
         self.policy: OnDataLoss = "continue" if table.options.string("scan.on-data-loss") == "continue" else "fail"
         self.continues = self.policy == "continue"
 
@@ -43,12 +46,16 @@ class DataLossPolicy:
 
     def checked(self, here: Offsets, look: Look, isolation: Isolation) -> Offsets:
         """Where to go on. What is not in `look` is deleted, and left out; what is only there is new, and begins at its
-        beginning. With 'read_committed', `look.latest` is the end of decided transactions, not of the log."""
+        beginning, unless it was only missing for a while. With 'read_committed', `look.latest` is the end of decided
+        transactions, not of the log."""
         for tp in here.keys() - look.latest.keys():
             self._lost(tp, f"the job stands at offset {here[tp]}, and the topic has been deleted", "without it")
+            self.missing[tp] = here[tp]
         if look.earliest:
             self._checked_at = time.monotonic()
-        recreated, beyond = self._recreated(look), self._ends_before(here, look.latest, isolation)
+        recreated = self._recreated(look)
+        here = {**self._back(look, recreated), **here}
+        beyond = self._ends_before(here, look.latest, isolation)
         doubtful = [tp for tp in look.latest if tp not in here or tp in beyond or tp[0] in recreated]
         asked = [tp for tp in doubtful if tp not in look.earliest]
         earliest = {**look.earliest, **(self._admin.earliest(asked) if asked else {})}
@@ -63,13 +70,14 @@ class DataLossPolicy:
         self.topic_ids = {**look.topic_ids, **self.topic_ids}
         return start
 
-    def committed(self) -> None:
+    def committed(self, here: Offsets) -> None:
         """What was seen at the last look belongs to positions that are committed."""
         self.topic_ids |= self.seen_ids
+        self.missing = {tp: offset for tp, offset in self.missing.items() if tp not in here}
 
-    def check_topics(self, known: Mapping[str, str]) -> None:
+    def check_topics(self, known: Mapping[str, str], missing: Offsets) -> None:
         """The topics of an earlier run must still be the same ones. Those that are gone are for `checked`."""
-        self.topic_ids = dict(known)
+        self.topic_ids, self.missing = dict(known), dict(missing)
         there = self._admin.topic_ids(list(known)) if known else {}
         for topic in sorted(known):
             if not self.continues and there.get(topic, known[topic]) != known[topic]:
@@ -87,6 +95,15 @@ class DataLossPolicy:
     def _recreated(self, look: Look) -> set[str]:
         known = self.topic_ids
         return {topic for topic, id_ in look.topic_ids.items() if known.get(topic, id_) != id_}
+
+    def _back(self, look: Look, recreated: set[str]) -> Offsets:
+        """Where the job stood in partitions that are there again, of topics with the ids they had."""
+        same = (look.topic_ids.keys() & self.topic_ids.keys()) - recreated
+        back = {tp: offset for tp, offset in self.missing.items() if tp in look.latest and tp[0] in same}
+        for (topic, partition), offset in back.items():
+            where = f"topic '{topic}', partition {partition}, is there again"
+            self._context.warn(f"Table '{self._table.name}': {where}, and read from offset {offset} on.")
+        return back
 
     def _ends_before(self, here: Offsets, latest: Offsets, isolation: Isolation) -> Offsets:
         """The ends of partitions that end before the job's offset: their topics have been deleted and made again."""

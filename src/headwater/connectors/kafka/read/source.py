@@ -186,11 +186,13 @@ class KafkaSource:
 
     def facts(self) -> dict[str, Any]:
         """As of the last look, when they were found to be what they must be."""
-        return {"cluster": self._cluster, "topics": {**self._data_loss.topic_ids, **self._data_loss.seen_ids}}
+        topics = {**self._data_loss.topic_ids, **self._data_loss.seen_ids}
+        missing = position_of(self._data_loss.missing)
+        return {"cluster": self._cluster, "topics": topics, **({"missing": missing} if missing else {})}
 
     def check_facts(self, facts: Mapping[str, Any]) -> None:
         self._data_loss.check_cluster(str(facts.get("cluster", "")), self._cluster)
-        self._data_loss.check_topics(facts.get("topics", {}))
+        self._data_loss.check_topics(facts.get("topics", {}), offsets_of(facts.get("missing", {})))
 
     @cached_property
     def _cluster(self) -> str:
@@ -202,7 +204,7 @@ class KafkaSource:
 
     def done(self, position: Position) -> None:
         """Move the group's offsets, for lag tools; nothing here depends on them."""
-        self._data_loss.committed()
+        self._data_loss.committed(offsets_of(position))
         group = self._properties.get("group.id")
         if not group or not commits_offsets(self._properties):
             return
