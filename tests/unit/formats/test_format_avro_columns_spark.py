@@ -88,6 +88,8 @@ def test_numbers_of_every_length() -> None:
     [
         ("ROW<i INT NOT NULL>", zigzag(2**31)),
         ("ROW<i INT NOT NULL>", b"\x80\x80\x80\x80\x80\x00"),
+        ("ROW<t TINYINT NOT NULL>", zigzag(128)),
+        ("ROW<h SMALLINT NOT NULL>", zigzag(-(2**15) - 1)),
         ("ROW<b BIGINT NOT NULL>", b"\xff" * 9 + b"\x02"),
         ("ROW<b BIGINT NOT NULL>", b"\xff" * 10 + b"\x00"),
         ("ROW<b BIGINT NOT NULL>", b"\x80"),

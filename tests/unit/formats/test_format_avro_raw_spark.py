@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from column_reading import own_case
 from golden_rows import Golden, check_decoded, check_encoded, decode, encode, expected, golden_cases
 from pyspark.sql import SparkSession
 
@@ -45,6 +48,25 @@ def test_a_record_that_is_cut_off_is_an_error_and_not_a_row_of_nulls(format_spar
     whole, nulls = case.encoded[0], case.encoded[1]
     problem = {"error": "Failed to deserialize Avro record: it is not what the table says."}
     assert decode(format_spark, case, [whole[:-1], nulls, b""]) == [problem, [[None] * 9], problem]
+
+
+@pytest.mark.parametrize(
+    ("column", "row"),
+    [
+        ("t", [128, [], [], None]),
+        ("l", [1, [1, None, 2**15], [], [None, None]]),
+        ("m", [1, None, [["a", -1], ["b", -129]], None]),
+        ("r", [1, [], [], [1, [[-(2**31)]]]]),
+    ],
+)
+def test_a_number_that_is_too_large_for_its_column(format_spark: SparkSession, column: str, row: list[Any]) -> None:
+    declared = "ROW<t {0}, l ARRAY<{1}>, m MAP<STRING, {0}>, r ROW<x {0}, y ARRAY<ROW<z {1}>>>>"
+    large, own = (own_case("avro", declared.format(*kinds), {}) for kinds in (("INT", "INT"), ("TINYINT", "SMALLINT")))
+    fits = [[127, [-(2**15), None], [["a", -128]], [None, [[2**15 - 1]]]], [None, None, None, None]]
+    bad, *good = decode(format_spark, own, encode(format_spark, large, [row, *fits]))
+    kind = next(f.type for f in own.fields if f.name == column)
+    assert bad == {"error": f"Failed to deserialize Avro record: a number of column '{column}' does not fit {kind}."}
+    assert good == decode(format_spark, large, encode(format_spark, large, fits))
 
 
 @pytest.mark.parametrize(

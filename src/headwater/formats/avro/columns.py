@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from headwater.changelog.columns import spread
 from headwater.formats.avro.buffer import Buffer, FallbackError, Numbers
-from headwater.formats.avro.schema import branch_name, in_column_type
+from headwater.formats.avro.schema import branch_name
 from headwater.formats.base import ColumnReader, FormatField
 from headwater.sql.spark_text import quote_name
 from headwater.sql.types import SqlType
@@ -44,10 +44,10 @@ class _AvroReader:
 
     @property
     def types(self) -> tuple[str, ...]:
-        return tuple("INT" if f.type.name in {"TINYINT", "SMALLINT"} else f.type.spark() for f in self.wanted)
+        return tuple(f.type.spark() for f in self.wanted)
 
     def columns(self, names: Sequence[str]) -> tuple[str, ...]:
-        return tuple(in_column_type(quote_name(n), f.type) for n, f in zip(names, self.wanted, strict=True))
+        return tuple(map(quote_name, names))
 
     def error(self, names: Sequence[str]) -> str | None:
         return None
@@ -59,7 +59,7 @@ class _AvroReader:
             # Avro has no field positions: to find a field, all fields before it have to be read, wanted or not.
             found = {f.name: records.column(_plain(f.type), asked.get(f.name)) for f in self.fields}
             records.finish()
-        except (FallbackError, pa.ArrowInvalid):
+        except (FallbackError, pa.ArrowInvalid):  # the second for numbers that do not fit, and strings that are none
             return None
         return [found[f.name] for f in self.wanted]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from headwater.formats.avro.columns import avro_reader
 from headwater.formats.avro.json_encoding import avro_json_decoder, avro_json_encoder
-from headwater.formats.avro.schema import AvroSchema, in_column_type
+from headwater.formats.avro.schema import AvroSchema, does_not_fit, in_column_type
 from headwater.formats.base import Decoder, DecodeRequest, FormatField
 from headwater.options.base import Option
 from headwater.options.types import BOOL, STRING, enum
@@ -16,7 +16,8 @@ from headwater.sql.spark_text import field_of, once, string_literal, string_map
 
 __all__ = ["AvroFormat"]
 
-_BROKEN = "'Failed to deserialize Avro record: it is not what the table says.'"
+_FAILED = "Failed to deserialize Avro record"
+_BROKEN = f"'{_FAILED}: it is not what the table says.'"
 _ENCODINGS = ("binary", "json")
 
 NOT_YET = {
@@ -62,7 +63,7 @@ class AvroFormat:
             parsed=once(f"from_avro({request.payload}, {written}, {string_map(reader)}).row"),
             columns=tuple(in_column_type(field_of(request.alias, f.name), f.type) for f in wanted),
             reader=avro_reader(request.fields, wanted),
-            error=f"IF({request.alias} IS NULL, {_BROKEN}, NULL)",
+            error=_error(request.alias, wanted),
         )
 
     def encoder(self, fields: Sequence[FormatField], columns: Sequence[str], options: Mapping[str, Any]) -> str:
@@ -71,6 +72,18 @@ class AvroFormat:
         schema = AvroSchema(legacy=bool(options["timestamp_mapping.legacy"]))
         pairs = ", ".join(f"{string_literal(f.name)}, {column}" for f, column in zip(fields, columns, strict=True))
         return f"to_avro(named_struct({pairs}), {string_literal(dumps(schema.record(fields)))})"
+
+
+def _error(alias: str, fields: Sequence[FormatField]) -> str:
+    """SQL of what is wrong with a message, NULL if nothing is."""
+    cases = [f"WHEN {alias} IS NULL THEN {_BROKEN}"]
+    for f in fields:
+        if (check := does_not_fit(field_of(alias, f.name), f.type)) is not None:
+            problem = (
+                f"Failed to deserialize Avro record: a number of column '{f.name}' does not fit {f.type.as_nullable()}."
+            )
+            cases.append(f"WHEN {check} THEN {string_literal(problem)}")
+    return f"CASE {' '.join(cases)} END"
 
 
 def _wrapped(record: dict[str, Any]) -> dict[str, Any]:

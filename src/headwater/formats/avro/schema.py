@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from headwater.formats.base import FormatField
+from headwater.sql.reserved_columns import RESERVED_PREFIX
+from headwater.sql.spark_text import field_of
 from headwater.sql.types import SqlType
 
-__all__ = ["NUMBERS", "ROOT", "AvroSchema", "branch_name", "in_column_type"]
+__all__ = ["NUMBERS", "ROOT", "AvroSchema", "branch_name", "does_not_fit", "in_column_type"]
 
 NUMBERS = {
     "BOOLEAN": "boolean",
@@ -34,6 +36,7 @@ _PLAIN = {
     "BYTES": "bytes",
     "TIME": "int",
 }
+_LIMITS = {"TINYINT": 2**7, "SMALLINT": 2**15}
 ROOT = "org.apache.flink.avro.generated.record"
 
 
@@ -129,13 +132,26 @@ class AvroSchema:
 
 
 def in_column_type(value: str, kind: SqlType) -> str:
-    """The value Spark has read, in the column's own type: Avro has no smaller number than int."""
-    return f"CAST({value} AS {kind.spark()})" if _has_small_number(kind) else value
+    """The value Spark has read, in the column's own type: Avro has no smaller number than int. Where it does not fit it
+    is NULL, and `does_not_fit` says so."""
+    return value if does_not_fit(value, kind) is None else f"TRY_CAST({value} AS {kind.spark()})"
 
 
-def _has_small_number(kind: SqlType) -> bool:
-    parts = [t for t in (kind.element,) if t is not None] + [f.type for f in kind.fields]
-    return kind.name in {"TINYINT", "SMALLINT"} or any(_has_small_number(part) for part in parts)
+def does_not_fit(value: str, kind: SqlType, depth: int = 0) -> str | None:
+    """SQL of whether a number in the value Spark has read is too large for its type; None: all that Avro has fit."""
+    match kind.name:
+        case "TINYINT" | "SMALLINT":
+            limit = _LIMITS[kind.name]
+            return f"{value} NOT BETWEEN {-limit} AND {limit - 1}"
+        case "ARRAY" | "MAP" | "MULTISET":
+            item = f"{RESERVED_PREFIX}item_{depth}"
+            inner = does_not_fit(item, kind.item, depth + 1)
+            items = value if kind.name == "ARRAY" else f"map_values({value})"
+            return None if inner is None else f"exists({items}, {item} -> {inner})"
+        case "ROW":
+            found = [does_not_fit(field_of(value, f.name), f.type, depth) for f in kind.fields]
+            return " OR ".join(f"({one})" for one in found if one is not None) or None
+    return None
 
 
 def _map_key(kind: SqlType) -> SqlType:
