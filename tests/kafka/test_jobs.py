@@ -102,6 +102,18 @@ def test_several_tasks_print_with_their_numbers(lab: Lab, capsys: pytest.Capture
     assert {line.partition("> ")[0] for line in lines} == {"out:1", "out:2"}
 
 
+def test_values_are_printed_by_their_sql_types(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    session = lab.session()
+    session.sql(
+        "CREATE TABLE shown (t TIME, f FLOAT, at TIMESTAMP(3), m MAP<STRING, TIME>, r ROW<a BYTES, b DOUBLE>)"
+        " WITH ('connector' = 'print');"
+        "INSERT INTO shown SELECT TIME '12:30:00', CAST(0.1 AS FLOAT), TIMESTAMP '2024-01-01 00:00:00',"
+        " MAP['k', TIME '12:30:01'], ROW(x'00ff', CAST(1e10 AS DOUBLE));"
+    )
+    session.wait()
+    assert capsys.readouterr().out == "+I[12:30, 0.1, 2024-01-01T00:00, {k=12:30:01}, +I[[0, -1], 1.0E10]]\n"
+
+
 def test_state_is_continued_in_another_number_of_partitions(lab: Lab, until: Until) -> None:
     source, sink = lab.topic("in"), lab.topic("out")
     script = (

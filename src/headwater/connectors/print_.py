@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import datetime as dt
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headwater.catalog.connector import CONNECTOR, Accepts, Connector
+from headwater.connectors.printed_values import printer
 from headwater.connectors.runtime import Renderer, RuntimeContext, Sink
 from headwater.options.base import Option
 from headwater.options.types import BOOL, INT, STRING
@@ -20,8 +19,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from headwater.catalog.tables import Table
+    from headwater.sql.types import SqlType
 
-__all__ = ["PRINT", "PrintSink", "show_value"]
+__all__ = ["PRINT", "PrintSink"]
 
 _one_at_a_time = threading.Lock()
 
@@ -66,7 +66,8 @@ class PrintSink(Sink):
         return rows.repartition(self._writers, *key) if key else rows.repartition(self._writers)
 
     def renderer(self) -> Renderer:
-        return _Lines(self._identifier, self._writers > 1)
+        types = {column.name: column.type for column in self._table.written_columns}
+        return _Lines(types, self._identifier, self._writers > 1)
 
     def show(self, chunk: bytes) -> int:
         # Jobs print from threads of their own: without it, lines of two of them would be mixed.
@@ -81,6 +82,7 @@ class PrintSink(Sink):
 class _Lines:
     """In a worker: rows as lines. Several tasks put their number in front, counted from 1, as Flink's do."""
 
+    types: Mapping[str, SqlType]
     identifier: str
     numbered: bool
 
@@ -90,54 +92,13 @@ class _Lines:
         parts = [self.identifier, str(task + 1)] if self.numbered else [self.identifier]
         prefix = ":".join(part for part in parts if part)
         prefix = f"{prefix}> " if prefix else ""
+        printers = {name: printer(kind) for name, kind in self.types.items()}
         for batch in batches:
-            columns = {f.name: _plain(batch.column(f.name).to_pylist(), f.type) for f in batch.schema}
+            columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
             kinds = columns.pop(KIND, None) or [INSERT] * batch.num_rows
-            rows = zip(*columns.values(), strict=True)
+            texts = [map(printers[name], values) for name, values in columns.items()]
             lines = (
-                f"{prefix}{SHORT_NAMES[kind]}[{', '.join(map(show_value, row))}]\n"
-                for kind, row in zip(kinds, rows, strict=True)
+                f"{prefix}{SHORT_NAMES[kind]}[{', '.join(row)}]\n"
+                for kind, row in zip(kinds, zip(*texts, strict=True), strict=True)
             )
             yield "".join(lines).encode()
-
-
-def _plain(values: list[Any], kind: pa.DataType) -> list[Any]:
-    """Arrow's Python values as Spark would give them: a ROW is a tuple, a MAP a dict."""
-    import pyarrow as pa
-
-    if pa.types.is_struct(kind):
-        fields = [_plain([None if v is None else v[f.name] for v in values], f.type) for f in kind]
-        return [None if v is None else row for v, row in zip(values, zip(*fields, strict=True), strict=True)]
-    if pa.types.is_map(kind):
-        return [None if v is None else _pairs(v, kind) for v in values]
-    if pa.types.is_list(kind):
-        return [None if v is None else _plain(v, kind.value_type) for v in values]
-    return values
-
-
-def _pairs(entries: list[tuple[Any, Any]], kind: pa.DataType) -> dict[Any, Any]:
-    keys, items = [k for k, _ in entries], [v for _, v in entries]
-    return dict(zip(_plain(keys, kind.key_type), _plain(items, kind.item_type), strict=True))
-
-
-def show_value(value: Any) -> str:
-    """As Flink's print shows it: null, true, 2024-01-01T00:00, [1, 2], {a=1}, bytes as base64."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return str(value).lower()
-        case bytes() | bytearray():
-            return base64.b64encode(bytes(value)).decode()
-        case dt.datetime():
-            if value.tzinfo is None:
-                return value.isoformat()
-            # It comes in the session's time zone, and is shown as an instant.
-            return f"{value.astimezone(dt.timezone.utc).replace(tzinfo=None).isoformat()}Z"
-        case dict():
-            return "{" + ", ".join(f"{show_value(k)}={show_value(v)}" for k, v in value.items()) + "}"
-        case list():
-            return "[" + ", ".join(map(show_value, value)) + "]"
-        case tuple():
-            return "(" + ", ".join(map(show_value, value)) + ")"
-    return str(value)

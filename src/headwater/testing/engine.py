@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from headwater.connectors.print_ import show_value
 from headwater.errors import HeadwaterError
 from headwater.options.session import SessionOptions
 from headwater.session import Session
@@ -19,6 +18,7 @@ from headwater.sql.parser import parse_script
 from headwater.sql.statements import Insert, StatementSet
 from headwater.testing.case import Phase
 from headwater.testing.faults import Crash, CrashingExecutor, Fault
+from headwater.testing.table_values import show_value
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
