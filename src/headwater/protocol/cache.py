@@ -7,6 +7,7 @@ closed to everyone else. What has not been asked for during an hour is removed; 
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import stat
 import tempfile
@@ -30,7 +31,7 @@ class FileCache:
 
     def __init__(self, owner: str) -> None:
         self._owner = owner
-        self._looked = 0.0
+        self._looked = -math.inf  # not 0: the clock of a machine starts there
 
     def find(self, name: str, size: int) -> Path | None:
         path = self._path(name)

@@ -161,5 +161,6 @@ def test_copies_are_kept_and_forgotten(tmp_path: Path, monkeypatch: pytest.Monke
     path = cache.staging("state/g")
     path.write_bytes(b"rows")
     os.utime(cache.keep("state/g", path), (0, 0))
+    monkeypatch.setattr("time.monotonic", lambda: 7.0)  # on a machine that has just started, too
     FileCache("s3://c").staging("anything")
     assert cache.find("state/g", 4) is None  # unused for long
