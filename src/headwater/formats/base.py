@@ -167,7 +167,7 @@ def change_name(alias: str) -> str:
 class Format(Protocol):
     """One value of 'format', 'key.format' or 'value.format'.
 
-    The SQL is for a session with `spark.sql.ansi.enabled` and `spark.sql.caseSensitive`; its time zone does not matter.
+    The SQL is for a session with the settings of `headwater.sql.typed`; its time zone does not matter.
     """
 
     identifier: str

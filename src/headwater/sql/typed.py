@@ -37,6 +37,7 @@ SPARK_SETTINGS: Mapping[str, str] = {
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",  # Flink's rule for the types of decimal results
+    "spark.sql.legacy.codingErrorAction": "true",  # what a character set lacks is replaced, as in Java, and no error
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.variable.substitute": "false",  # a name or a string may hold ${…}
 }

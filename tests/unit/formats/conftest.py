@@ -6,6 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 from registered import MakeRegistered, Registered
 
+from headwater.sql.typed import SPARK_SETTINGS
 from headwater.testing.registry import SchemaRegistry
 
 
@@ -16,8 +17,8 @@ def format_spark() -> SparkSession:
     spark = spark_of_tests().newSession()
     spark.conf.set("spark.sql.shuffle.partitions", "1")
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
-    spark.conf.set("spark.sql.ansi.enabled", "true")
-    spark.conf.set("spark.sql.caseSensitive", "true")
+    for key, value in SPARK_SETTINGS.items():
+        spark.conf.set(key, value)
     return spark
 
 
@@ -25,7 +26,7 @@ def format_spark() -> SparkSession:
 def compiled_spark(format_spark: SparkSession) -> SparkSession:
     """Spark computes over literal rows on its own, without compiling anything; here it must compile, as jobs do."""
     spark = format_spark.newSession()
-    for key in ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.caseSensitive"):
+    for key in ("spark.sql.session.timeZone", *SPARK_SETTINGS):
         spark.conf.set(key, format_spark.conf.get(key))
     spark.conf.set(
         "spark.sql.optimizer.excludedRules", "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"

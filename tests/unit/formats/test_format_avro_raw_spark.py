@@ -106,6 +106,25 @@ def test_no_message_is_a_raw_null(format_spark: SparkSession, kind: str) -> None
     assert decode(format_spark, case, [None]) == [[[None]]]
 
 
+@pytest.mark.parametrize(
+    ("charset", "data", "text", "encoded"),
+    [
+        ("US-ASCII", b"a\xff", "a\ufffd", b"a?"),
+        ("ISO-8859-1", b"a\xff", "aÿ", b"a\xff"),
+        ("UTF-16BE", b"\x00a\xdc\x00", "a\ufffd", b"\x00a\xff\xfd"),
+        ("UTF-16LE", b"a\x00b", "a\ufffd", b"a\x00\xfd\xff"),
+    ],
+)
+def test_what_a_charset_lacks_is_replaced(
+    format_spark: SparkSession, charset: str, data: bytes, text: str, encoded: bytes
+) -> None:
+    """As Java does. Such a message once stopped the job, whatever its table said of bad records."""
+    options = dict(parse_options(all_formats()["raw"].options, {"charset": charset}, "raw").values)
+    case = Golden("raw", "own", (FormatField("x", parse_type("STRING")),), options, [], [], [], [])
+    assert decode(format_spark, case, [data]) == [[[text]]]
+    assert encode(format_spark, case, [[text]]) == [encoded]
+
+
 def test_lines_of_a_message_are_rows(format_spark: SparkSession) -> None:
     for charset in ("UTF-8", "UTF-16BE"):
         given = {"line-delimiter": "||", "charset": charset}

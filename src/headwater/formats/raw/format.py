@@ -141,21 +141,9 @@ def _reversed(data: str, size: int) -> str:
     return f"concat({', '.join(f'substring({data}, {i}, 1)' for i in range(size, 0, -1))})" if size > 1 else data
 
 
-# Java writes and reads a replacement where a character set lacks a character; Spark would stop.
-_UNMAPPABLE = {"US-ASCII": "[^\\x00-\\x7f]", "ISO-8859-1": "[^\\x00-\\xff]"}
-
-
 def _encoded_text(value: str, charset: str) -> str:
-    if charset == "UTF-8":
-        return f"CAST({value} AS BINARY)"
-    if charset in _UNMAPPABLE:
-        value = f"regexp_replace({value}, {string_literal(_UNMAPPABLE[charset])}, '?')"
-    return f"encode({value}, {string_literal(charset)})"
+    return f"CAST({value} AS BINARY)" if charset == "UTF-8" else f"encode({value}, {string_literal(charset)})"
 
 
 def _decoded_text(data: str, charset: str) -> str:
-    if charset == "UTF-8":
-        return f"CAST({data} AS STRING)"
-    if charset == "US-ASCII":
-        return f"regexp_replace(decode({data}, 'ISO-8859-1'), {string_literal(_UNMAPPABLE[charset])}, '\\ufffd')"
-    return f"decode({data}, {string_literal(charset)})"
+    return f"CAST({data} AS STRING)" if charset == "UTF-8" else f"decode({data}, {string_literal(charset)})"
