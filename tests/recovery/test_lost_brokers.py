@@ -118,6 +118,7 @@ def test_beginning_a_transaction(broker_of_sink: SecondBroker, kafka: Kafka, job
     assert written(kafka) == ["a", "b"]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_committing_a_transaction(broker_of_sink: SecondBroker, kafka: Kafka, job: Transactions) -> None:
     writer = opened(job)
@@ -142,6 +143,7 @@ def test_messages_without_a_transaction(broker_of_sink: SecondBroker, kafka: Kaf
     producer.close()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_a_question_for_partitions(broker_of_sink: SecondBroker, kafka: Kafka) -> None:
     producer = Producer(usable_settings({"bootstrap.servers": kafka.bootstrap_servers}, "at-least-once"))
