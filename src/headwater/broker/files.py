@@ -12,6 +12,8 @@ from headwater.install.home import writable_directory
 
 __all__ = ["BrokerFiles", "BrokerState"]
 
+_LAST_LINES = 12
+
 
 @dataclass(frozen=True)
 class BrokerState:
@@ -86,11 +88,11 @@ class BrokerFiles:
         fresh.write_text(json.dumps(asdict(state)) + "\n", encoding="utf-8")
         fresh.replace(self.directory / "broker.json")
 
-    def last_words(self, lines: int = 12) -> str:
+    def last_words(self) -> str:
         """The end of the log as a person wants it: without the frames of stack traces."""
         try:
             text = self.log.read_text(encoding="utf-8", errors="replace")
         except OSError:
             return ""
         telling = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith(("at ", "... "))]
-        return "\n".join(telling[-lines:])
+        return "\n".join(telling[-_LAST_LINES:])

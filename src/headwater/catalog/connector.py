@@ -45,7 +45,6 @@ class MetadataKey:
     key: str
     type: SqlType
     meaning: str
-    readable: bool = True
     writable: bool = False
 
 

@@ -78,16 +78,13 @@ class Monitor:
         # Outside of the lock: it writes into the checkpoint, and a slow store must not stop whoever looks at the jobs.
         self.on_progress(watched.job, progress)
 
-    def event(self, text: str, level: str = "info", job: str = "") -> None:
-        with self._lock:
-            self._events.add(self._clock(), level, job, text)
-
     def stop(self, name: str) -> bool:
         """Ask a job to end after its current batch, unless it has ended; false if there is none of this name."""
         with self._lock:
             watched = self._jobs.get(name)
         if watched is not None and watched.ended is None:
-            self.event("A stop was requested.", job=name)
+            with self._lock:
+                self._events.add(self._clock(), "info", name, "A stop was requested.")
             # Without waiting: the answer goes to a browser or another terminal, and a batch may take minutes.
             watched.job.request_stop()
         return watched is not None

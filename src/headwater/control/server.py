@@ -74,7 +74,6 @@ class JobServer:
 
     def __init__(self, monitor: Monitor) -> None:
         """Raises SetupError or OSError if this machine does not let it."""
-        self._monitor = monitor
         self.registration: Registration = register(monitor.started)
         try:
             self._server = _Server(self.registration.socket, _Handler)

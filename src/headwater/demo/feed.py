@@ -29,13 +29,13 @@ def create_topics(servers: str, partitions: int, plain: Sequence[str], compacted
 class Feed:
     """`rate` views a second until `stop`, which returns when the broker has all of them."""
 
-    def __init__(self, servers: str, topic: str, rate: int, seed: int) -> None:
+    def __init__(self, servers: str, topic: str, rate: int) -> None:
         from confluent_kafka import Producer
 
         self._producer = Producer({"bootstrap.servers": servers, "linger.ms": 20, "acks": "all", "log_level": 0})
         self._topic = topic
         self._rate = rate
-        self._traffic = Traffic(seed)
+        self._traffic = Traffic(seed=1)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="headwater-demo-feed", daemon=True)
         self.sent = 0

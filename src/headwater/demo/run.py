@@ -58,7 +58,6 @@ class DemoRun:
 
     rate: int
     start_spark: Callable[[Session], None]
-    seed: int = 1
     phase: str = "Starting"
     jobs: list[Job] = field(default_factory=list)
     followers: dict[str, Follower] = field(default_factory=dict)
@@ -94,7 +93,7 @@ class DemoRun:
             session.sql(script(name), f"{name}.sql")
             self.jobs += session.jobs
             self.followers[name] = Follower(self.servers, name, decode).start()
-        self.feed = Feed(self.servers, INPUT, self.rate, self.seed).start()
+        self.feed = Feed(self.servers, INPUT, self.rate).start()
         self.phase = "Waiting for the first results; the first batch is the slowest"
 
     def counts(self, name: str) -> Counts:

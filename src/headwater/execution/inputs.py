@@ -43,7 +43,6 @@ class Inputs:
         self.sources: list[Source] = [open_source(scans[0], context) for scans in self._scans]
         # By identity: two scans of one table are equal values, and yet may be different nodes with their own columns.
         self._place = {id(scan): place for place, scans in enumerate(self._scans) for scan in scans}
-        self._plans: dict[int, ScanPlan] = {}
 
     def place_of(self, scan: Scan | Values) -> int:
         """A scan that was put together from others reads the source of its table."""

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from headwater.connectors.runtime import LeftOut, Position, Sink
 from headwater.errors import HeadwaterError
 from headwater.execution.failures import translate
-from headwater.execution.loop import RETRY_SECONDS, Loop
+from headwater.execution.loop import Loop
 from headwater.execution.operator_metrics import OperatorProgress
 from headwater.execution.spark import job_session
 from headwater.options.session import CHUNK_ROWS, SessionOptions
@@ -31,7 +31,7 @@ __all__ = ["Job", "JobSettings", "Progress", "make_job"]
 @dataclass(frozen=True)
 class JobSettings:
     """`interval_seconds` is the shortest time from the start of one batch to the start of the next; `poll_seconds` the
-    pause when nothing has arrived; `retries` how often a batch is tried again after a transient fault; `partitions` how
+    pause when nothing has arrived; `partitions` how
     many state partitions a new job has; `tasks` how many read and write (0: as many as Spark has cores);
     `idle_seconds` after which a partition without messages does not hold back the watermark of others (0: it does);
     `chunk_rows` how many messages are decoded together."""
@@ -41,7 +41,6 @@ class JobSettings:
     poll_seconds: float = 0.02
     partitions: int = 2
     time_zone: str = "UTC"
-    retries: int = len(RETRY_SECONDS)
     idle_seconds: float = 0.0
     chunk_rows: int = CHUNK_ROWS
     tasks: int = 0

@@ -36,11 +36,11 @@ from headwater.protocol.records import Commit, Genesis, Intent, files_of
 if TYPE_CHECKING:
     from headwater.execution.job import Job
 
-__all__ = ["RETRY_SECONDS", "Loop"]
+__all__ = ["Loop"]
 
 T = TypeVar("T")
 
-RETRY_SECONDS = (0.5, 1, 2, 4, 8, 15, 30, 30)
+_RETRY_SECONDS = (0.5, 1, 2, 4, 8, 15, 30, 30)
 _LEARNING_ATTEMPTS = 3
 _PATIENCE_SECONDS = 30.0
 _FAR_MILLIS = 8_000_000_000_000_000  # beyond any calendar
@@ -319,13 +319,12 @@ class Loop:
             except Exception as failure:  # noqa: BLE001 - a registry that is away is a failure like others
                 problem = self.job.translate(failure)
         # Counted per action and not per run: a job that lives for months may meet any number of short outages.
-        pauses = RETRY_SECONDS[: self.job.settings.retries]
         # A job that never worked fails at once: a wrong address should be an error in seconds, not a retry in minutes.
         # A broker that says it is not ready is at the right address: topics that were just created have no leader yet.
         hopeless = self._never_worked() and not isinstance(problem, KafkaNotReadyError)
-        if failures > len(pauses) or not is_transient(problem) or hopeless:
+        if failures > len(_RETRY_SECONDS) or not is_transient(problem) or hopeless:
             raise problem from None  # without its trace: that may hold secrets
-        pause = pauses[failures - 1]
+        pause = _RETRY_SECONDS[failures - 1]
         self.job.report(status="retrying", note=f"{problem.fact} Trying again in {pause} s.")
         if self.job.stopping.wait(pause):
             raise problem from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -30,7 +30,7 @@ class Rescaled:
     rows: int
 
 
-def rescale_checkpoint(location: str, partitions: int, on_operator: Callable[[str], None] = lambda _: None) -> Rescaled:
+def rescale_checkpoint(location: str, partitions: int) -> Rescaled:
     """In four steps:
 
     1. Take the checkpoint over, as a run of the job would: it must not be running.
@@ -48,10 +48,10 @@ def rescale_checkpoint(location: str, partitions: int, on_operator: Callable[[st
                 detail=f"Checkpoint: {checkpoint.storage}",
                 hint="Start the job, let it finish the batch, stop it in order, and rescale then.",
             )
-        state = {}
-        for operator, old in committed.state.items():  # 3
-            on_operator(operator)
-            state[operator] = _rescaled(checkpoint.storage, operator, list(old.values()), partitions)
+        state = {  # 3
+            operator: _rescaled(checkpoint.storage, operator, list(old.values()), partitions)
+            for operator, old in committed.state.items()
+        }
         after = replace(committed, state=state, partitions=partitions)
         checkpoint.amend(after)  # 4
         checkpoint.collect()

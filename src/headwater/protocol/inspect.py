@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -163,7 +163,7 @@ def _chunks(storage: Storage, run: RunFile) -> Iterator[bytes]:
         yield storage.read_range(run.name, start, min(_CHUNK, run.bytes - start))
 
 
-def copy_checkpoint(source: Storage, target: Storage, on_file: Callable[[RunFile], None] = lambda _: None) -> LogView:
+def copy_checkpoint(source: Storage, target: Storage) -> LogView:
     """A copy from which the job can go on; answers what it holds. The job may be running.
 
     1. The target must be empty.
@@ -183,7 +183,6 @@ def copy_checkpoint(source: Storage, target: Storage, on_file: Callable[[RunFile
                 if run.name not in copied:
                     _copy_file(source, target, run)  # 2
                     copied.add(run.name)
-                    on_file(run)
             entries = {name: _read_entry(source, name, view) for name in [*_entries(view), entry_name(0)]}  # 3
             break
         except MissingFileError:

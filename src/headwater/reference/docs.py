@@ -31,14 +31,14 @@ def rewritten(page: str) -> str:
 
 def _options(name: str) -> str:
     tables = option_tables()
-    table = _markdown("option", tables[name].rows)
+    table = _markdown(tables[name].rows)
     if f"{name}.fields" in tables:
-        table += f"\nFor each column:\n\n{_markdown('option', tables[f'{name}.fields'].rows)}"
+        table += f"\nFor each column:\n\n{_markdown(tables[f'{name}.fields'].rows)}"
     return table
 
 
-def _markdown(title: str, rows: tuple[OptionRow, ...]) -> str:
-    lines = [f"| {title} | type | default | meaning |", "|---|---|---|---|"]
+def _markdown(rows: tuple[OptionRow, ...]) -> str:
+    lines = ["| option | type | default | meaning |", "|---|---|---|---|"]
     for row in rows:
         default = "**required**" if row.required else f"`{_cell(row.default)}`" if row.default else ""
         choices = f" One of {', '.join(f'`{c}`' for c in row.choices)}." if row.choices else ""
@@ -53,10 +53,10 @@ def _metadata(name: str) -> str:
     if isinstance(found, ChangelogFormat):
         rows = (f"| `value.{m.key}` | `{_plain(m.type)}` | {_cell(m.meaning)} |" for m in found.metadata)
         return "\n".join(["| metadata key | type | meaning |", "|---|---|---|", *rows]) + "\n"
-    lines = ["| key | type | read | written | meaning |", "|---|---|---|---|---|"]
+    lines = ["| key | type | written | meaning |", "|---|---|---|---|"]
     for key in CONNECTORS[name].metadata:
-        read, written = "yes" if key.readable else "", "yes" if key.writable else ""
-        lines.append(f"| `{key.key}` | `{_plain(key.type)}` | {read} | {written} | {_cell(key.meaning)} |")
+        written = "yes" if key.writable else ""
+        lines.append(f"| `{key.key}` | `{_plain(key.type)}` | {written} | {_cell(key.meaning)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -24,6 +24,6 @@ def compile_expression(node: exp.Expr, scope: Scope, locate: Locate) -> Expr:
     return Compiler(scope, locate, RULES).compile(node)
 
 
-def compile_predicate(node: exp.Expr, scope: Scope, locate: Locate, what: str = "The condition") -> Expr:
-    """A BOOLEAN expression, as WHERE and HAVING need; `what` names the place in the error."""
-    return Compiler(scope, locate, RULES).condition(node, what)
+def compile_predicate(node: exp.Expr, scope: Scope, locate: Locate) -> Expr:
+    """A BOOLEAN expression, as WHERE and HAVING need."""
+    return Compiler(scope, locate, RULES).condition(node, "The condition")

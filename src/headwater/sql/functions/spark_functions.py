@@ -11,10 +11,6 @@ from headwater.sql.types import SqlType
 __all__ = ["SPARK_MORE"]
 
 
-def _same(args: Sequence[Expr]) -> SqlType:
-    return args[0].type
-
-
 def _first_element(args: Sequence[Expr]) -> SqlType:
     inner = args[0].type.element
     assert inner is not None

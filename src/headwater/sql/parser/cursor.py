@@ -127,9 +127,9 @@ class Cursor:
                 self.fail_expected(f"'{word}'", hint=hint)
         return self.previous
 
-    def expect_any(self, words: Sequence[str], what: str, hint: str = "") -> str:
+    def expect_any(self, words: Sequence[str], what: str) -> str:
         """Read one of these words, or fail with `what` was expected."""
-        return self.accept_any(words) or self.fail_expected(what, hint=hint)
+        return self.accept_any(words) or self.fail_expected(what)
 
     def expect_end(self) -> None:
         if not self.at_end:
