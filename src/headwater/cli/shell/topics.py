@@ -28,7 +28,7 @@ class KnownTopics:
         if not servers:
             return []
         with self._lock:
-            asked, names = self._found.get(servers, (0.0, []))
+            asked, names = self._found.get(servers, (float("-inf"), []))
             if time.monotonic() - asked > _FRESH_SECONDS and servers not in self._asking:
                 self._asking.add(servers)
                 asking = threading.Thread(target=self._ask, args=(servers, dict(connection)), daemon=True)
