@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from refusals import refused_at
 from sqlglot import exp
 
 from headwater.errors import SqlError
@@ -202,12 +203,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("text", "line", "column", "length", "fact"), WRONG)
 def test_a_wrong_definition_is_refused_at_its_place(text: str, line: int, column: int, length: int, fact: str) -> None:
-    with pytest.raises(SqlError) as caught:
-        parse_script(text)
-    position = caught.value.position
-    assert position is not None
-    seen = (caught.value.fact, position.line, position.column, position.length)
-    assert seen == (fact, line, column, length)
+    assert refused_at(parse_script, text) == (line, column, length, fact)
 
 
 def test_the_reason_for_not_enforced_is_given() -> None:
