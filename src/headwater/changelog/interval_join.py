@@ -139,7 +139,7 @@ class IntervalJoinOperator(JoinSides):
         found: Bools = np.zeros(others.num_rows, dtype=np.bool_)
         counts = flat(others, COUNT).to_numpy()
         for pairs in self._pairs(moving, standing, delta, others):
-            m, s = self._matching(moving, delta.rows, others, pairs)
+            m, s = self._matching(delta.rows, others, pairs)
             # Whether a row ever had a match is all that is kept: inputs are inserts only, so a match never goes away.
             matched[m], found[s] = True, True
             parts.append(self._together(delta.rows, others, (m, s), delta.change[m] * counts[s]))
@@ -165,7 +165,7 @@ class IntervalJoinOperator(JoinSides):
             found.append((m[near], s[near]))
         return found
 
-    def _matching(self, moving: _Side, delta: pa.Table, others: pa.Table, pairs: Pairs) -> Pairs:
+    def _matching(self, delta: pa.Table, others: pa.Table, pairs: Pairs) -> Pairs:
         if self.condition is None:
             return pairs
         true = pc.fill_null(of_pairs(self.condition, delta, others, pairs), False).to_numpy(zero_copy_only=False)

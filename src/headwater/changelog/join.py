@@ -210,7 +210,7 @@ class JoinOperator(JoinSides, Emitting):
         if self._pairs_shown:
             # In chunks: a key that is frequent on both sides has a product of pairs that need not fit into memory.
             for m, s in key_pairs(here, there):
-                yield self._together(moving, delta.rows, rows, (m, s), delta.change[m] * counts[s])
+                yield self._together(delta.rows, rows, (m, s), delta.change[m] * counts[s])
         if standing.preserved and flips.any():
             for m, s in key_pairs(here, there, flips != 0):
                 yield from self._rejudged(standing, take_table(rows, s), counts[s], flips[m] < 0, flips[m] > 0)
@@ -226,13 +226,13 @@ class JoinOperator(JoinSides, Emitting):
         found: Ints = np.zeros(len(delta.hashes), dtype=np.int64)
         gained: Ints = np.zeros(rows.num_rows, dtype=np.int64)
         for pairs in key_pairs(here, there, here >= 0):
-            m, s = self._matching(moving, delta.rows, rows, pairs, condition)
+            m, s = self._matching(delta.rows, rows, pairs, condition)
             # Counted with multiplicity: a row that is there twice is two matches, and both must go before there is
             # none.
             np.add.at(found, m, counts[s])
             np.add.at(gained, s, delta.change[m])
             if self._pairs_shown:
-                parts.append(self._together(moving, delta.rows, rows, (m, s), delta.change[m] * counts[s]))
+                parts.append(self._together(delta.rows, rows, (m, s), delta.change[m] * counts[s]))
         if moving.preserved:
             # A row that was there already knows its matches; only one that is new has to count them.
             known = flat(delta.values, MATCHES).fill_null(0).to_numpy()
@@ -242,7 +242,7 @@ class JoinOperator(JoinSides, Emitting):
             parts += self._rematched(state[standing.name], standing, rows, gained)
         return parts, found
 
-    def _matching(self, moving: _Side, delta: pa.Table, rows: pa.Table, pairs: Pairs, condition: Condition) -> Pairs:
+    def _matching(self, delta: pa.Table, rows: pa.Table, pairs: Pairs, condition: Condition) -> Pairs:
         # A NULL key never matches in SQL; what an unknown condition means depends on the kind of join (NOT IN
         # differs).
         mask = pc.fill_null(of_pairs(condition, delta, rows, pairs), self.unknown_matches)
@@ -296,7 +296,7 @@ class JoinOperator(JoinSides, Emitting):
                 rows = rows.append_column(name, column)
         return Weighted(rows, weights[at])
 
-    def _together(self, moving: _Side, delta: pa.Table, rows: pa.Table, pairs: Pairs, weights: Ints) -> Weighted:
+    def _together(self, delta: pa.Table, rows: pa.Table, pairs: Pairs, weights: Ints) -> Weighted:
         at = np.flatnonzero(weights)
         mine = take_table(delta, pairs[0][at])
         # A pair of weight 0 was added and retracted: leaving it out keeps a batch of updates small.

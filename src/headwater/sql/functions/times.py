@@ -48,9 +48,9 @@ def _parts() -> tuple[Function, ...]:
     return tuple(part(name, meaning) for name, meaning in _PARTS.items())
 
 
-def _pattern(argument: Expr, index: int, refused: Collection[str] = ()) -> str:
-    """A pattern as Spark takes it. Java's `u` (year) is Spark's `y`; letters that Spark lacks are refused,
-    and so are the `refused` ones, which stand for a time zone."""
+def _pattern(argument: Expr, refused: Collection[str] = ()) -> str:
+    """A pattern, the second argument of a function, as Spark takes it. Java's `u` (year) is Spark's `y`; letters that
+    Spark lacks are refused, and so are the `refused` ones, which stand for a time zone."""
     if not isinstance(argument.literal, str):
         return argument.sql
     inside, letters = False, []
@@ -62,24 +62,22 @@ def _pattern(argument: Expr, index: int, refused: Collection[str] = ()) -> str:
             continue
         if letter not in _LETTERS:
             hint = f"Write {_INSTEAD[letter]}." if letter in _INSTEAD else f"Supported: {''.join(sorted(_LETTERS))}."
-            raise Refused(f"The letter '{letter}' is not supported in a date format", hint=hint, argument=index)
+            raise Refused(f"The letter '{letter}' is not supported in a date format", hint=hint, argument=1)
         if letter in refused:
             hint = "TO_TIMESTAMP_LTZ reads strings with a time zone."
-            raise Refused(
-                "A TIMESTAMP has no time zone", detail=f"The format has '{letter}'.", hint=hint, argument=index
-            )
+            raise Refused("A TIMESTAMP has no time zone", detail=f"The format has '{letter}'.", hint=hint, argument=1)
     return string_literal("".join(letters))
 
 
 def _date_format(args: Sequence[Expr]) -> str:
     value = f"TRY_CAST({args[0].sql} AS TIMESTAMP_NTZ)" if args[0].type.is_string else args[0].sql
-    return f"date_format({value}, {_pattern(args[1], 1)})"
+    return f"date_format({value}, {_pattern(args[1])})"
 
 
 def _to_date(args: Sequence[Expr]) -> str:
     if len(args) == 1:
         return f"TRY_CAST({args[0].sql} AS DATE)"
-    return f"try_to_date({args[0].sql}, {_pattern(args[1], 1)})"
+    return f"try_to_date({args[0].sql}, {_pattern(args[1])})"
 
 
 def _to_timestamp(args: Sequence[Expr]) -> str:
@@ -88,7 +86,7 @@ def _to_timestamp(args: Sequence[Expr]) -> str:
     if len(args) == 1:
         plain = f"CASE WHEN {text} RLIKE '^ *[0-9]+-[0-9]+-[0-9]+( +[0-9:.]+)? *$' THEN {text} END"
         return truncated(f"TRY_CAST({plain} AS TIMESTAMP_NTZ)", 3)
-    pattern = f"concat({_pattern(args[1], 1, refused=_ZONE_LETTERS)}, ' VV')"
+    pattern = f"concat({_pattern(args[1], refused=_ZONE_LETTERS)}, ' VV')"
     return from_millis(f"unix_millis(try_to_timestamp(concat({text}, ' UTC'), {pattern}))")
 
 
@@ -123,7 +121,7 @@ def _string_to_instant(args: Sequence[Expr]) -> str:
     zone = args[2].sql if len(args) == 3 else "'UTC'"
     if len(args) == 1:
         return truncated(f"CAST(concat(trim({args[0].sql}), ' UTC') AS TIMESTAMP)", 3)
-    pattern = _pattern(args[1], 1)
+    pattern = _pattern(args[1])
     if any(letter in _ZONE_LETTERS for letter in str(args[1].literal or "")):
         return truncated(f"to_timestamp({args[0].sql}, {pattern})", 3)
     return truncated(f"to_timestamp(concat({args[0].sql}, ' ', {zone}), concat({pattern}, ' VV'))", 3)
@@ -137,14 +135,12 @@ def _convert_tz(args: Sequence[Expr]) -> str:
 def _unix_timestamp(args: Sequence[Expr]) -> str:
     """The smallest BIGINT for a string that cannot be read, as in Flink."""
     text = args[0].sql
-    timestamp = (
-        f"TRY_CAST({text} AS TIMESTAMP)" if len(args) == 1 else f"try_to_timestamp({text}, {_pattern(args[1], 1)})"
-    )
+    timestamp = f"TRY_CAST({text} AS TIMESTAMP)" if len(args) == 1 else f"try_to_timestamp({text}, {_pattern(args[1])})"
     return f"CASE WHEN {text} IS NOT NULL THEN coalesce(unix_seconds({timestamp}), {_LONG_MIN}) END"
 
 
 def _from_unixtime(args: Sequence[Expr]) -> str:
-    return f"from_unixtime({args[0].sql}, {_pattern(args[1], 1) if len(args) == 2 else _DEFAULT_FORMAT})"
+    return f"from_unixtime({args[0].sql}, {_pattern(args[1]) if len(args) == 2 else _DEFAULT_FORMAT})"
 
 
 def _now(signature: str, sql: str, meaning: str) -> Function:
