@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,11 +13,7 @@ from headwater.broker import Broker
 from headwater.execution.prepared import PreparedPlan
 from headwater.testing import CaseRunner
 from headwater.testing.registry import SchemaRegistry, start_registry
-from headwater.testing.spark import QUICK_JVM
 from object_server import ObjectServer, find_binary
-
-# Tests start `headwater` in processes of its own, too. Their JVMs live for seconds.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK_JVM)
 
 # Those that wait most come first, one after the other: meanwhile the other process of the run has the machine, and
 # when all is nearly done, nothing slow is left.

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from headwater.broker import Broker
 from headwater.demo.results import read_all
+from headwater.testing.spark import QUICK_ARGUMENTS
 
 Start = Callable[..., subprocess.Popen[str]]
 
@@ -26,7 +27,6 @@ CREATE TABLE totals (who STRING, n BIGINT, PRIMARY KEY (who) NOT ENFORCED) WITH 
   'key.format' = 'raw', 'value.format' = 'json'
 );
 """
-QUICK_START = ("--conf", "spark.ui.enabled=false")
 COUNT = "INSERT INTO totals SELECT who, COUNT(*) FROM clicks GROUP BY who;\n"
 
 
@@ -56,7 +56,8 @@ class Clicks:
 
     def arguments(self, bounded: str) -> list[str]:
         values = {"kafka": self.servers, "clicks": self.input, "totals": self.output, "bounded": bounded}
-        return ["run", "totals.sql", *QUICK_START, *(word for k, v in values.items() for word in ("--var", f"{k}={v}"))]
+        variables = [word for key, value in values.items() for word in ("--var", f"{key}={value}")]
+        return ["run", "totals.sql", *QUICK_ARGUMENTS, *variables]
 
 
 def until(happened: Callable[[], bool], process: subprocess.Popen[str], seconds: float = 200) -> None:

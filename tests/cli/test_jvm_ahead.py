@@ -10,7 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from run_lab import QUICK_START, Start
+from run_lab import Start
+
+from headwater.testing.spark import QUICK_ARGUMENTS
 
 QUERY = "SELECT n FROM (VALUES (1), (2)) AS t(n);\n"
 KAFKA = """\
@@ -102,7 +104,7 @@ def test_a_second_ctrl_c_while_spark_starts_leaves_no_process(started: Start, tm
 
 def test_after_its_rows_a_query_ends_and_so_does_spark(started: Start, tmp_path: Path) -> None:
     (tmp_path / "q.sql").write_text(QUERY, encoding="utf-8")
-    process = started("run", "q.sql", "--format", "csv", *QUICK_START)
+    process = started("run", "q.sql", "--format", "csv", *QUICK_ARGUMENTS)
     out, err = process.communicate(timeout=200)
 
     assert (process.returncode, out.split()) == (0, ["n", "1", "2"]), err

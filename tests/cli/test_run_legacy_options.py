@@ -12,6 +12,7 @@ from headwater.broker import Broker
 from headwater.session import connect
 from headwater.testing import CaseRunner
 from headwater.testing.kafka import Kafka, Record
+from headwater.testing.spark import QUICK_ARGUMENTS
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -58,7 +59,6 @@ insert into upsertKafkaSink select * from seen where car_speed > 50;
 insert into kafkaSink select * from log_;
 insert into fromLog select * from log_;
 """
-QUICK_START = ("--conf", "spark.ui.enabled=false")
 NAMES = ("log", "seen", "upserts", "rows", "fromlog")
 
 
@@ -90,7 +90,7 @@ def test_both_manuals(
         ends = {p: end for (_, p), end in kafka.ends({topics[name]: partitions[topics[name]]}).items()}
         return [(r.partition, r.key, r.value) for r in kafka.read(topics[name], {}, ends)]
 
-    headwater("run", "cars.sql", "--checkpoint", "state", *QUICK_START)
+    headwater("run", "cars.sql", "--checkpoint", "state", *QUICK_ARGUMENTS)
     upserts, rows, from_log = written("upserts"), written("rows"), written("fromlog")
     assert sorted(upserts) == [(0, b"c1", b"c1,ann,vw,90"), (0, b"c2", b"c2,bob,fiat,70")]
     assert sorted(value for _, _, value in rows) == [f"c{n},ann,vw,{n}".encode() for n in range(4)]

@@ -17,6 +17,7 @@ import pytest
 
 from headwater.broker import Broker
 from headwater.testing.kafka import Kafka, Record
+from headwater.testing.spark import QUICK_ARGUMENTS
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -118,9 +119,8 @@ def test_a_session_from_the_first_word_to_the_last(
     kafka.produce(_click(topics["clicks"], number, who) for number, who in enumerate(["ann", "bob", "ann"]))
     (tmp_path / "tables.sql").write_text(TABLES, encoding="utf-8")
     values = {**topics, "kafka": broker.bootstrap_servers}
-    shell = terminal(
-        "sql", *(word for k, v in values.items() for word in ("--var", f"{k}={v}")), "--master", "local[2]"
-    )
+    variables = [word for k, v in values.items() for word in ("--var", f"{k}={v}")]
+    shell = terminal("sql", *variables, "--master", "local[2]", *QUICK_ARGUMENTS)
 
     shell.await_text("^headwater>")  # long before Spark is there
     assert "Spark is starting" in shell.await_text("Ctrl-D quits")
@@ -170,7 +170,7 @@ def test_a_session_from_the_first_word_to_the_last(
 
 
 def test_a_job_that_ends_is_reported_above_the_line_that_is_typed(terminal: Callable[..., Terminal]) -> None:
-    shell = terminal("sql", "--master", "local[2]")
+    shell = terminal("sql", "--master", "local[2]", *QUICK_ARGUMENTS)
     shell.await_text("Spark is ready")
     shell.line("CREATE TABLE numbers (n INT) WITH ('connector' = 'datagen', 'number-of-rows' = '10');")
     shell.line("CREATE TABLE nowhere (n INT) WITH ('connector' = 'blackhole');")

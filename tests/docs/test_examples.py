@@ -33,6 +33,7 @@ from headwater.session import Session
 from headwater.session.definitions import Definitions
 from headwater.sql.parser import parse_script
 from headwater.testing.registry import SchemaRegistry
+from headwater.testing.spark import QUICK_JVM
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -164,7 +165,8 @@ def test_what_is_marked_to_run_runs(
     program = "\n".join(as_python(block, tmp_path).replace(ADDRESS, broker.bootstrap_servers) for block in marked)
     program = program.replace(REGISTRY, schema_registry.url)
     command = [sys.executable, "-c", "\n".join([KEEP_SPARK, program, END_SPARK])]
-    done = subprocess.run(command, text=True, capture_output=True, timeout=500, check=False)
+    quick = {**os.environ, "SPARK_SUBMIT_OPTS": QUICK_JVM}  # the examples say themselves how their Spark is started
+    done = subprocess.run(command, text=True, capture_output=True, timeout=500, env=quick, check=False)
     assert done.returncode == 0, done.stderr
 
 

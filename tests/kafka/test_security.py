@@ -17,6 +17,7 @@ from headwater.session import connect
 from headwater.testing import CaseRunner
 from headwater.testing.kafka import Kafka, Record
 from headwater.testing.secure import STORE_PASSWORD, SecureBroker, start_secure_broker
+from headwater.testing.spark import QUICK_ARGUMENTS
 
 PASSWORD = "s3cret-of-Ann"
 PLAIN_PASSWORD = "s3cret-of-Bob"
@@ -198,8 +199,8 @@ def test_no_secret_is_shown_anywhere(secure: SecureBroker, tmp_path: Path) -> No
     program.write_text(f"{text}\nSHOW CREATE TABLE totals;\nEXPLAIN {insert}", encoding="utf-8")
     command = [sys.executable, "-c", "from headwater.cli import main; main()", "run", str(program), "--checkpoint"]
     command += [str(state), "--master", "local[2]", "--conf", "spark.eventLog.enabled=true"]
-    command += ["--conf", f"spark.eventLog.dir={events.as_uri()}", "--conf", "spark.ui.enabled=false"]
-    command += ["--conf", "spark.eventLog.compress=false"]
+    command += ["--conf", f"spark.eventLog.dir={events.as_uri()}", "--conf", "spark.eventLog.compress=false"]
+    command += QUICK_ARGUMENTS
     talkative = {**os.environ, "HEADWATER_DEBUG": "1", "HEADWATER_SPARK_LOG": "INFO"}
     done = subprocess.run(command, env=talkative, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr[-3000:]

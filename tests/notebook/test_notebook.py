@@ -12,7 +12,8 @@ from nbclient import NotebookClient
 
 SETUP = """\
 from headwater.session import Session
-session = Session(master="local[1]")
+from headwater.testing.spark import QUICK_SPARK
+session = Session(master="local[1]", conf=QUICK_SPARK)
 session.sql('''
 CREATE TABLE ticks (n BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '20');
 CREATE TABLE numbers (n BIGINT) WITH ('connector' = 'datagen', 'number-of-rows' = '3', 'fields.n.kind' = 'sequence',

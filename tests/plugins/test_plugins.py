@@ -27,7 +27,8 @@ PROGRAM = """
 import json, sys
 import headwater
 from headwater.plugins import CONNECTORS, FORMATS
-session = headwater.connect(master="local[1]", conf={"spark.ui.enabled": "false"})
+from headwater.testing.spark import QUICK_SPARK
+session = headwater.connect(master="local[1]", conf=QUICK_SPARK)
 with session:
     session.sql(sys.argv[1])
     session.wait()

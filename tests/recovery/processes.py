@@ -13,6 +13,8 @@ from pathlib import Path
 
 from checkpoint_view import CheckpointView
 
+from headwater.testing.spark import QUICK_ARGUMENTS
+
 STALLED_SECONDS = 180.0
 
 Job = subprocess.Popen[bytes]
@@ -22,7 +24,7 @@ Job = subprocess.Popen[bytes]
 def running(script: Path, state: Path | str, variables: dict[str, str], log: Path | None = None) -> Iterator[Job]:
     """The job in a process group of its own, which is killed at the end, with Spark's JVM. `state` may be a URI."""
     command = [sys.executable, "-c", "from headwater.cli import main; main()", "run", str(script)]
-    command += ["--checkpoint", str(state), "--master", "local[2]"]
+    command += ["--checkpoint", str(state), "--master", "local[2]", *QUICK_ARGUMENTS]
     for name, value in variables.items():
         command += ["--var", f"{name}={value}"]
     with (log or Path(os.devnull)).open("ab") as output:

@@ -19,6 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from headwater.broker import Broker
 from headwater.testing.kafka import Kafka, Record
+from headwater.testing.spark import QUICK_JVM
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -68,8 +69,9 @@ def run(kafka: Kafka, topics: dict[str, str], policy: str, tmp_path: Path) -> It
     (tmp_path / "orders.sql").write_text(SCRIPT, encoding="utf-8")
     values = {"kafka": kafka.bootstrap_servers, "bad": policy, **topics}
     variables = [word for key, value in values.items() for word in ("--var", f"{key}={value}")]
+    quick = ("--conf", f"spark.driver.extraJavaOptions={QUICK_JVM}")
     process = subprocess.Popen(
-        [*HEADWATER, "run", "--ui", "0", "orders.sql", "--checkpoint", "state", *variables],
+        [*HEADWATER, "run", "--ui", "0", "orders.sql", "--checkpoint", "state", *quick, *variables],
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         text=True,

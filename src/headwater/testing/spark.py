@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["QUICK_JVM", "QUICK_SPARK", "spark_of_tests"]
+__all__ = ["QUICK_ARGUMENTS", "QUICK_JVM", "QUICK_SPARK", "spark_of_tests"]
 
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
 """Small batches and a short life: compiling hard and collecting garbage in parallel would cost more than they bring.
 The classes that Spark generates for many queries need room, or the JVM forgets what it has compiled."""
 
 QUICK_SPARK = {"spark.ui.enabled": "false", "spark.driver.extraJavaOptions": QUICK_JVM}
+
+QUICK_ARGUMENTS = tuple(word for key, value in QUICK_SPARK.items() for word in ("--conf", f"{key}={value}"))
+"""The same for `headwater run` and `headwater sql`. Not by variables of the environment: with those Spark's own script
+starts the JVM, which takes half as long again and is not what users get."""
 
 
 def spark_of_tests() -> SparkSession:
