@@ -57,7 +57,7 @@ def test_after_an_error_no_process_is_left(script: str, error: str, started: Sta
     process = started("run", "q.sql")
     out, err = process.communicate(timeout=100)
 
-    until(lambda: processes(process.pid) == [])  # Spark's script may have started a JVM that ends by itself
+    until(lambda: processes(process.pid) == [])
     assert process.returncode == 1
     assert error in err
     assert "Starting Spark" not in err
