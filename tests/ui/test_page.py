@@ -32,10 +32,11 @@ def jobs() -> tuple[Monitor, list[Job]]:
 
 
 @pytest.fixture
-def server(jobs: tuple[Monitor, list[Job]], browser: Browser) -> Iterator[PageServer]:
+def server(jobs: tuple[Monitor, list[Job]], browser: Browser, monkeypatch: pytest.MonkeyPatch) -> Iterator[PageServer]:
     running = PageServer(jobs[0], 0)
     yield running
     browser.open("about:blank")  # a page without its server complains
+    monkeypatch.setattr("headwater.ui.server._LAST_LOOK_SECONDS", 0)  # the page that it would wait for is gone
     running.close()
 
 
