@@ -6,24 +6,13 @@ import io
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from run_lab import Clicks, Start
+from run_lab import Clicks, Invoke, Said, Start
 
 from headwater import cli
 from headwater.broker import Broker
-
-
-@dataclass(frozen=True)
-class Said:
-    code: int
-    out: str
-    err: str
-
-
-Invoke = Callable[..., Said]
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Topics and a script for tests that start `headwater run` in a process of its own."""
+"""What commands say; topics and a script for tests that start `headwater run` in a process of its own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from confluent_kafka import Producer
@@ -16,6 +17,16 @@ from headwater.demo.results import read_all
 from headwater.testing.spark import QUICK_ARGUMENTS
 
 Start = Callable[..., subprocess.Popen[str]]
+
+
+@dataclass(frozen=True)
+class Said:
+    code: int
+    out: str
+    err: str
+
+
+Invoke = Callable[..., Said]
 
 TABLES = """\
 CREATE TABLE clicks (who STRING) WITH (

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from run_lab import Invoke
 
 from headwater.plugins import CONNECTORS, FORMATS
 from headwater.protocol.checkpoint import Checkpoint
@@ -16,8 +15,6 @@ from headwater.protocol.records import Genesis
 from headwater.protocol.storage import open_storage
 from headwater.session.definitions import Definitions, JobPlan
 from headwater.sql.parser import parse_script
-
-Invoke = Callable[..., Any]  # tests/cli/conftest.py says what it is
 
 LEGACY = {"legacy-kafka", "legacy-upsert-kafka"}
 SCRIPT = """\

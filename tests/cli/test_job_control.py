@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from run_lab import Clicks, Start, until
+from run_lab import Clicks, Invoke, Start, until
 
 pytestmark = pytest.mark.timeout(600)
-
-Invoke = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)

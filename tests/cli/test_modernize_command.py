@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-Invoke = Callable[..., Any]  # tests/cli/conftest.py says what it is
+from run_lab import Invoke
 
 OLD = """\
 create table cars (car_id STRING) with (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from run_lab import Invoke
 
-from conftest import Invoke
 from headwater.broker import Broker
 from headwater.testing import CaseRunner, ReplayMode, read_case
 

@@ -11,8 +11,8 @@ import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
+from run_lab import Invoke
 
-from conftest import Invoke
 from headwater.broker import Broker
 from headwater.testing.kafka import Kafka, Record
 from headwater.testing.registry import SchemaRegistry
