@@ -58,9 +58,10 @@ def an_hour() -> tuple[Monitor, list[Job]]:
 
 
 @pytest.fixture
-def client(an_hour: tuple[Monitor, list[Job]]) -> Iterator[Client]:
+def client(an_hour: tuple[Monitor, list[Job]], monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     server = PageServer(an_hour[0], 0)
     yield Client(server)
+    monkeypatch.setattr("headwater.ui.server._LAST_LOOK_SECONDS", 0)  # nobody asks once more
     server.close()
 
 
