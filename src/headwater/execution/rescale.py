@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import pyarrow as pa
-
 from headwater.errors import IncompatibleCheckpointError
 from headwater.protocol.checkpoint import Checkpoint
 from headwater.protocol.storage import Storage, open_storage
+from headwater.state.files import spec_of
 from headwater.state.manifest import RunFile
 from headwater.state.rescale import rescale
 from headwater.state.table import TableSpec
@@ -83,7 +82,6 @@ def _specs(storage: Storage, old: Sequence[Tables]) -> list[TableSpec]:
     for tables in old:
         for name, runs in tables.items():
             if runs and name not in found:
-                path = storage.local(runs[0].name, runs[0].bytes, runs[0].digest)
                 # The schema lies in the files: neither the SQL of the job nor Spark is needed to rescale it.
-                found[name] = TableSpec.of_run(name, pa.ipc.open_file(pa.memory_map(str(path))).schema)
+                found[name] = spec_of(storage, name, runs[0])
     return list(found.values())

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from headwater.errors import IncompatibleCheckpointError
+from headwater.errors import IncompatibleCheckpointError, StorageUnavailableError
 from headwater.state.manifest import PartitionFiles, RunFile, RunStorage
 from headwater.state.merge import merged
 from headwater.state.runs import Run, TableSpec
@@ -32,6 +32,7 @@ __all__ = [
     "open_run",
     "open_state",
     "save_state",
+    "spec_of",
     "write_run",
 ]
 
@@ -66,32 +67,61 @@ def save_state(storage: RunStorage, state: Mapping[str, StateTable], prefix: str
 
 def write_run(storage: RunStorage, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> RunFile:
     """Write sorted rows as they come, and publish the file."""
-    writer = RunWriter(storage, name, schema)
-    for batch in batches:
-        writer.write(batch)
-    return writer.publish()
+    with RunWriter(storage, name, schema) as writer:
+        for batch in batches:
+            writer.write(batch)
+        return writer.publish()
 
 
 class RunWriter:
-    """A run that is written piece by piece. Nothing of it can be seen before it is published."""
+    """A run that is written piece by piece. Nothing of it can be seen before it is published. A context: what was not
+    published at its end is removed. StorageUnavailableError if there is no space for it."""
 
     def __init__(self, storage: RunStorage, name: str, schema: pa.Schema) -> None:
         self.rows = 0
         self._storage, self._name = storage, name
         self._path = storage.staging(name)
-        # The digest is made while the bytes pass by; reading the file again would double the I/O.
-        self._sink = _Digesting(self._path.open("wb", buffering=0))
-        self._writer = pa.ipc.new_file(pa.PythonFile(self._sink, mode="w"), schema)
+        with self._errors():
+            # The digest is made while the bytes pass by; reading the file again would double the I/O.
+            self._sink = _Digesting(self._path.open("wb", buffering=0))
+        try:
+            with self._errors():
+                self._writer = pa.ipc.new_file(pa.PythonFile(self._sink, mode="w"), schema)
+        except BaseException:
+            self._discard()
+            raise
+
+    def __enter__(self) -> RunWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._discard()
+
+    def _discard(self) -> None:
+        # A disk that is full would be filled further by each attempt, and garbage is collected only behind a commit.
+        self._sink.file.close()
+        self._path.unlink(missing_ok=True)
 
     def write(self, batch: pa.RecordBatch) -> None:
         self.rows += batch.num_rows
-        self._writer.write_batch(batch)
+        with self._errors():
+            self._writer.write_batch(batch)
 
     def publish(self) -> RunFile:
-        self._writer.close()
-        self._sink.file.close()
+        with self._errors():
+            self._writer.close()
+            self._sink.file.close()
         self._storage.publish(self._name, self._path)
         return RunFile(self._name, self.rows, self._sink.size, self._sink.digest.hexdigest())
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            # Whatever it is, another attempt writes another file, perhaps on another host.
+            fact = f"State file '{self._name}' could not be written."
+            raise StorageUnavailableError(fact, detail=str(error.strerror or error)) from error
 
 
 def compact(
@@ -101,6 +131,17 @@ def compact(
     files are mapped for this alone: nothing stays open afterwards."""
     runs = [open_run(storage, spec, file) for file in files]
     return write_run(storage, target, spec.run_schema, merged(spec, runs, drop_tombstones=drop_tombstones))
+
+
+def spec_of(storage: RunStorage, table: str, file: RunFile) -> TableSpec:
+    """The table that this file is a run of, as the file itself says."""
+    path = storage.local(file.name, file.bytes, file.digest)
+    with _damage_of(file):
+        schema = pa.ipc.open_file(pa.memory_map(str(path))).schema
+    try:
+        return TableSpec.of_run(table, schema)
+    except (KeyError, TypeError, ValueError):
+        raise _damaged(file, f"it does not say which columns of table '{table}' are its key") from None
 
 
 def open_run(storage: RunStorage, spec: TableSpec, file: RunFile) -> Run:
@@ -126,15 +167,26 @@ def _open_run(storage: RunStorage, spec: TableSpec, file: RunFile) -> Run:
 
 
 def _map(path: Path, spec: TableSpec, file: RunFile) -> Run:
-    try:
+    with _damage_of(file):
         # Mapped: a lookup reads the pages it needs, and workers on one machine share them.
         reader = pa.ipc.open_file(pa.memory_map(str(path)))
-        run = Run(reader.schema, [reader.get_batch(n) for n in range(reader.num_record_batches)], file)
-    except pa.ArrowInvalid as error:
+        batches = [reader.get_batch(n) for n in range(reader.num_record_batches)]
+        rows = sum(batch.num_rows for batch in batches)
+        if reader.schema != spec.run_schema or rows != file.rows:
+            raise _damaged(file, f"it has other columns than table '{spec.name}' or not {file.rows} rows")
+        return Run(reader.schema, batches, file)
+
+
+@contextmanager
+def _damage_of(file: RunFile) -> Iterator[None]:
+    """What Arrow raises about bytes that it did not write."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        # Arrow also raises OSErrors of its own; those of the system have a number, and say nothing about the content.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
         raise _damaged(file, f"it is no Arrow file ({error})") from error
-    if reader.schema != spec.run_schema or run.rows != file.rows:
-        raise _damaged(file, f"it has other columns than table '{spec.name}' or not {file.rows} rows")
-    return run
 
 
 def _damaged(file: RunFile, what: str) -> IncompatibleCheckpointError:

@@ -9,6 +9,7 @@ Both stream: only a chunk of rows is in memory at any time. The pieces are named
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 
 import numpy as np
 import pyarrow as pa
@@ -47,11 +48,12 @@ def _split(storage: RunStorage, spec: TableSpec, files: Sequence[RunFile], names
     """The rows of one old partition, in a file for each new partition that has some, under its name."""
     runs = [open_run(storage, spec, file) for file in files]
     writers: dict[int, RunWriter] = {}
-    for chunk in merged(spec, runs, drop_tombstones=True):
-        # The stored hash has that of the partitioning key, so rows are moved without knowing the query or its keys.
-        numbers = partition_of(spec.key_hashes(chunk.column(HASH).to_numpy()), len(names))
-        for number in np.unique(numbers).tolist():
-            if number not in writers:
-                writers[number] = RunWriter(storage, names[number], spec.run_schema)
-            writers[number].write(chunk.take(pa.array(np.flatnonzero(numbers == number))))
-    return {number: writer.publish() for number, writer in writers.items()}
+    with ExitStack() as opened:
+        for chunk in merged(spec, runs, drop_tombstones=True):
+            # The stored hash has that of the partitioning key, so rows are moved without knowing the query or its keys.
+            numbers = partition_of(spec.key_hashes(chunk.column(HASH).to_numpy()), len(names))
+            for number in np.unique(numbers).tolist():
+                if number not in writers:
+                    writers[number] = opened.enter_context(RunWriter(storage, names[number], spec.run_schema))
+                writers[number].write(chunk.take(pa.array(np.flatnonzero(numbers == number))))
+        return {number: writer.publish() for number, writer in writers.items()}

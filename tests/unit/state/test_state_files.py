@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from state_model import DirectoryStorage
 
-from headwater.errors import IncompatibleCheckpointError
-from headwater.state.files import MappedRuns, open_run, open_state, save_state
+from headwater.errors import IncompatibleCheckpointError, StorageUnavailableError
+from headwater.state.files import MappedRuns, open_run, open_state, save_state, spec_of
 from headwater.state.manifest import PartitionFiles, RunFile
 from headwater.state.table import StateTable, TableSpec
 
@@ -97,10 +97,14 @@ def test_a_file_of_another_table_is_an_error_that_names_it(tmp_path: Path) -> No
         open_state(DirectoryStorage(tmp_path), [SPEC], {"rows": [wrong]})
 
 
-def _one_file(root: Path, prefix: str = "state/op/0/1-a-1") -> dict[str, list[RunFile]]:
+def _two_rows() -> dict[str, StateTable]:
     state = {"rows": StateTable(SPEC)}
     put(state["rows"], {1: 1, 2: 2})
-    return save_state(DirectoryStorage(root), state, prefix)
+    return state
+
+
+def _one_file(root: Path, prefix: str = "state/op/0/1-a-1") -> dict[str, list[RunFile]]:
+    return save_state(DirectoryStorage(root), _two_rows(), prefix)
 
 
 def mapped_files(root: Path) -> list[str]:
@@ -156,3 +160,50 @@ def test_checkpoints_do_not_close_each_others_files(tmp_path: Path) -> None:
         maps.get(storage, SPEC, file)
         maps.release(storage, [file.name])
     assert len(maps) == 2
+
+
+class FullDisk(DirectoryStorage):
+    """Nothing more can be written where files are staged."""
+
+    def staging(self, name: str) -> Path:
+        path = super().staging(name)
+        path.symlink_to("/dev/full")
+        return path
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_a_full_disk_is_waited_for_and_nothing_is_left_on_it(tmp_path: Path) -> None:
+    """A trace of Python ended the job; what was written of the file stayed, so that the disk stayed full."""
+    tmp_path.joinpath("state").mkdir()
+    with pytest.raises(StorageUnavailableError, match=r"1-a-1-rows-0.arrow' could not be written\.") as full:
+        save_state(FullDisk(tmp_path), _two_rows(), "state/op/0/1-a-1")
+    assert full.value.detail == "No space left on device"
+    assert [path for path in tmp_path.rglob("*") if path.is_symlink()] == []
+
+
+def test_what_is_not_published_is_removed(tmp_path: Path) -> None:
+    class Away(DirectoryStorage):
+        def publish(self, name: str, path: Path) -> None:
+            raise StorageUnavailableError("simulated")
+
+    with pytest.raises(StorageUnavailableError, match="simulated"):
+        save_state(Away(tmp_path), _two_rows(), "state/op/0/1-a-1")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_changed_bytes_are_never_a_trace(tmp_path: Path) -> None:
+    """Arrow raises many kinds of errors about them. (Values that were changed are what `verify` looks for.)"""
+    [file] = _one_file(tmp_path)["rows"]
+    storage, path, dice = DirectoryStorage(tmp_path), tmp_path / file.name, Random(3)
+    content, facts = path.read_bytes(), list[str]()
+    for opening in (lambda: open_run(storage, SPEC, file), lambda: spec_of(storage, "rows", file)):
+        for _ in range(300):
+            changed = bytearray(content)
+            changed[dice.randrange(len(changed))] ^= 1 << dice.randrange(8)
+            path.write_bytes(changed)
+            try:
+                opening()
+            except IncompatibleCheckpointError as error:
+                facts.append(error.fact)
+    assert len(facts) > 60
+    assert all(f"'{file.name}' of the checkpoint cannot be used: it " in fact for fact in facts)
