@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,7 +128,8 @@ class ObjectStorage(Storage):
             return
         with self._errors(name), self._no_bucket():
             obstore.put(self._opened(), check_name(name), local_file)  # 1
-        self._cache.keep(name, local_file)  # 2
+        with self._copying(name):
+            self._cache.keep(name, local_file)  # 2
 
     def local(self, name: str, size: int, digest: str) -> Path:
         """1. The copy of this host, if there is one. 2. Otherwise fetch it, in pieces. 3. Check it. 4. Give it its
@@ -139,12 +140,13 @@ class ObjectStorage(Storage):
         checked_size(self, name, self.size(name), size)
         temporary = self._cache.staging(check_name(name))
         try:
-            with temporary.open("xb") as file:  # 2
+            with self._copying(name), temporary.open("xb") as file:  # 2
                 for start in range(0, size, _RANGE):
                     file.write(self.read_range(name, start, min(_RANGE, size - start)))
             if file_digest(temporary) != digest:  # 3
                 raise damaged(name, "has another content than was written", self)
-            return self._cache.keep(name, temporary)  # 4
+            with self._copying(name):
+                return self._cache.keep(name, temporary)  # 4
         finally:
             temporary.unlink(missing_ok=True)
 
@@ -155,7 +157,9 @@ class ObjectStorage(Storage):
         """There is no lock, so all depends on conditions: a store that ignores them is refused."""
         name = f"probe-{uuid.uuid4().hex}"
         # Some S3-compatible servers accept the header and ignore it; then two drivers would both believe to have won.
-        self.create(name, b"first")
+        # Nobody else has this name: if it is there, a request whose answer was lost has made it.
+        with suppress(AlreadyExistsError):
+            self.create(name, b"first")
         try:
             self.create(name, b"second")
         except AlreadyExistsError:
@@ -196,6 +200,15 @@ class ObjectStorage(Storage):
             raise StorageRefusedError(f"'{self}' refuses to be used as a checkpoint.", **self._said(error)) from None
         except (exceptions.BaseError, OSError) as error:
             raise StorageUnavailableError(f"'{self}' cannot be reached.", **self._said(error)) from None
+
+    @contextmanager
+    def _copying(self, name: str) -> Iterator[None]:
+        """The disk of this host may be full, or a file there gone: nothing is wrong with the store."""
+        try:
+            yield
+        except OSError as error:
+            fact = f"File '{name}' of '{self}' could not be copied to this host."
+            raise StorageUnavailableError(fact, detail=str(error)) from None
 
     @contextmanager
     def _no_bucket(self) -> Iterator[None]:

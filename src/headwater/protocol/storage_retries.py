@@ -48,11 +48,15 @@ class RetryingStorage(Storage):
             if self._found(name) != content:
                 raise
 
-    def _found(self, name: str) -> bytes | None:
+    def _found(self, name: str) -> bytes:
         try:
             return self._storage.read(name)
-        except MissingFileError:  # removed since, so it was not the newest: somebody else's
-            return None
+        except MissingFileError:
+            # S3 answers 409 to a conditional write while another one of the same name is under way, perhaps an earlier
+            # request of ours: nobody has won yet. Or it was removed since; then the number of the entry is free again,
+            # which only a claim can meet, and that looks whether it is the newest.
+            fact = f"File '{name}' of '{self}' is being written or removed by another request."
+            raise StorageUnavailableError(fact) from None
 
     def read(self, name: str) -> bytes:
         return self._retried(lambda: self._storage.read(name))
