@@ -61,7 +61,7 @@ class State:
 
     def ended(self) -> None:
         """Until the compaction that is under way has ended, well or not."""
-        self.compactor.close()
+        self.compactor.wait()
 
 
 @pytest.fixture

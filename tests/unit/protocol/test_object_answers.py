@@ -115,9 +115,10 @@ def test_a_host_without_space_for_copies_says_so(
     def full(path: Path, *_: object) -> Path:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    with monkeypatch.context() as patched, pytest.raises(StorageUnavailableError) as refused:
+    with monkeypatch.context() as patched:
         patched.setattr(Path, "rename", full)
-        storage.publish("state/f", path)
+        with pytest.raises(StorageUnavailableError) as refused:
+            storage.publish("state/f", path)
     assert refused.value.fact == "File 'state/f' of 's3://bucket/cp' could not be copied to this host."
     assert "No space left on device" in refused.value.detail
     storage.publish("state/f", path)
