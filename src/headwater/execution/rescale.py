@@ -58,6 +58,11 @@ def rescale_checkpoint(location: str, partitions: int) -> Rescaled:
             run.rows for t in state.values() for tables in t.values() for runs in tables.values() for run in runs
         )
         return Rescaled(committed.partitions, partitions, rows)
+    except IncompatibleCheckpointError:
+        # In an object store no lock keeps the job from being started meanwhile. What is missing then is no damage: it
+        # has become garbage.
+        checkpoint.refuse_if_overtaken()
+        raise
     finally:
         checkpoint.release()
 

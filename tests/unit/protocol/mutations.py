@@ -9,6 +9,7 @@ The letters are those of the defects that were provoked on the engine before thi
     h   recovery believes an incomplete checkpoint
     i   where a batch ends depends on timing
     j   storage: lost answers, files that are seen before they are whole
+    k   state that is rewritten beside the batches: compactions, another number of partitions
 
 Those of a and i, which lie in the executor and in the readers, make the executor of the simulation do wrong. What
 proves Headwater's own, and d, f and g, which are not about the protocol, is listed in decision 10.
@@ -16,7 +17,7 @@ proves Headwater's own, and d, f and g, which are not about the protocol, is lis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
@@ -27,11 +28,13 @@ from simulated_job import Wrong
 from simulated_storage import Bucket, Machine, SimulatedDisk
 
 from headwater.errors import MissingFileError, StaleCheckpointError
+from headwater.execution import compaction, rescale
+from headwater.execution.compaction import Compactor
 from headwater.protocol import batch_ids, local, log
 from headwater.protocol.batch_ids import BatchId
-from headwater.protocol.checkpoint import STATE, Checkpoint
+from headwater.protocol.checkpoint import STATE, Checkpoint, Recovered
 from headwater.protocol.entries import entry_name
-from headwater.protocol.records import Commit, Intent
+from headwater.protocol.records import Commit, Intent, RunFile
 from headwater.protocol.storage import Storage
 from headwater.protocol.storage_retries import RetryingStorage
 
@@ -204,6 +207,17 @@ def _own_entry_unknown() -> Iterator[Wrong]:
     yield from patched(patch.object(RetryingStorage, "_create", create))
 
 
+@mutation("j: a conflict of two requests is taken for another run")
+def _conflict_is_another_run() -> Iterator[Wrong]:
+    def found(self: RetryingStorage, name: str) -> bytes | None:
+        try:
+            return self._storage.read(name)
+        except MissingFileError:
+            return None
+
+    yield from patched(patch.object(RetryingStorage, "_found", found))
+
+
 @mutation("j: an append is repeated as another entry")
 def _append_repeated_anew() -> Iterator[Wrong]:
     real = Checkpoint._append
@@ -248,3 +262,48 @@ def _written_in_place() -> Iterator[Wrong]:
             raise FileExistsError(target)
 
     yield from patched(patch.object(SimulatedDisk, "link", link))
+
+
+@mutation("k: a compaction drops tombstones above older runs")
+def _tombstones_dropped() -> Iterator[Wrong]:
+    real = compaction._Compaction
+
+    def compacted(*facts: Any) -> Any:
+        return replace(real(*facts), oldest=True)
+
+    yield from patched(patch.object(compaction, "_Compaction", compacted))
+
+
+@mutation("k: a compaction takes the place of runs that are gone")
+def _swapped_anyway() -> Iterator[Wrong]:
+    def swapped(runs: Sequence[RunFile], inputs: Sequence[RunFile], result: RunFile) -> list[RunFile]:
+        return [result, *runs[len(inputs) :]]
+
+    yield from patched(patch.object(compaction, "swapped", swapped))
+
+
+@mutation("k: a compaction that comes too late is left where it is")
+def _left_behind() -> Iterator[Wrong]:
+    yield from patched(patch.object(Compactor, "_remove", lambda self, done: None))
+
+
+@mutation("k: a rescale does not ask for a batch that is under way")
+def _rescaled_in_between() -> Iterator[Wrong]:
+    class Careless(Checkpoint):
+        def claim(self, run: str) -> Recovered:
+            found = super().claim(run)
+            self._pending = None
+            return replace(found, pending=None)
+
+    yield from patched(patch.object(rescale, "Checkpoint", Careless))
+
+
+@mutation("k: a rescale removes the old files before the new ones are the state")
+def _removed_before_amended() -> Iterator[Wrong]:
+    real = Checkpoint.amend
+
+    def amend(self: Checkpoint, commit: Commit) -> None:
+        self.storage.delete(*sorted(self.committed.names))
+        real(self, commit)
+
+    yield from patched(patch.object(Checkpoint, "amend", amend))

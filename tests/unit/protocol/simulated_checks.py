@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from simulated_job import (
+    MOST_TASKS,
     OPERATOR,
     TABLE,
-    TASKS,
     ExactlyOnceSink,
     Message,
+    Run,
     Sink,
     UpsertSink,
     event_time,
+    partition_of_key,
     row,
+    rows_after,
     step_totals,
+    tasks_of,
+    without_tombstones,
 )
 
 from headwater.execution.watermarks import END, WatermarkedSource, Watermarks
 from headwater.protocol.checkpoint import STATE
 from headwater.protocol.entries import LOG, entry_name, entry_numbers
-from headwater.protocol.records import Commit, Intent
+from headwater.protocol.records import Commit, Genesis, Intent
 
 Entry = dict[str, Any]
 
@@ -47,20 +52,21 @@ def positions_of(rows: list[int]) -> dict[str, int]:
 class Reference:
     """What the committed batches give, one after the other."""
 
-    totals: list[dict[str, int]] = field(default_factory=lambda: [{} for _ in range(TASKS)])
-    sent: list[list[tuple[int, Message]]] = field(default_factory=lambda: [[] for _ in range(TASKS)])
+    totals: dict[str, int] = field(default_factory=dict)
+    sent: list[list[tuple[int, Message]]] = field(default_factory=lambda: [[] for _ in range(MOST_TASKS)])
 
     def add(self, intent: Intent) -> None:
-        for task, totals in enumerate(self.totals):
-            changed, messages = step_totals(totals, intent, task)
-            totals.update(changed)
+        for task in range(tasks_of(intent)):
+            changed, messages = step_totals(self.totals, intent, task)
+            self.totals.update(changed)
             self.sent[task] += [(intent.batch, message) for message in messages]
 
 
 def replayed(entries: list[Entry]) -> Reference:
     """1. Numbers without gaps. 2. One intent per batch, from where the one before ended. 3. Its commit, to its end.
-    4. Watermarks are those of the rows that were read, however often a batch was tried."""
-    reference, pending, done, position = Reference(), None, 0, entries[0]["content"]["start"]
+    4. Watermarks are those of the rows that were read, however often a batch was tried. 5. Or state was rewritten."""
+    newest = Commit.of_genesis(Genesis.from_json(entries[0]["content"]))
+    reference, pending, done, position = Reference(), None, 0, newest.positions
     reached: int | None = None
     for number, entry in enumerate(entries):
         require(entry["sequence"] == number, f"the log has no gap before {number}")  # 1
@@ -68,6 +74,12 @@ def replayed(entries: list[Entry]) -> Reference:
             require(pending is None, f"one intent for batch {done + 1}")  # 2
             pending = Intent.from_json(entry["content"])
             require((pending.batch, pending.start) == (done + 1, position), f"batch {pending.batch} follows")
+            require(tasks_of(pending) == newest.partitions, "a batch has the state partitions of the commit before")
+        elif entry["kind"] == "commit" and pending is None:
+            commit = Commit.from_json(entry["content"])
+            same = replace(commit, partitions=newest.partitions, state=newest.state)
+            require(same == newest, "a rescale changes state partitions and nothing else")  # 5
+            newest = commit
         elif entry["kind"] == "commit":
             commit = Commit.from_json(entry["content"])
             assert pending is not None, f"batch {commit.batch} was intended"
@@ -77,7 +89,8 @@ def replayed(entries: list[Entry]) -> Reference:
             check_watermarks(commit, pending, position[0], reached)  # 4
             reference.add(pending)
             (reached,) = commit.reached
-            pending, done, position = None, commit.batch, commit.positions
+            require(commit.partitions == newest.partitions, "only a rescale changes the number of state partitions")
+            pending, done, position, newest = None, commit.batch, commit.positions, commit
     require(pending is None, "nothing is under way in the end")
     require(reached == END, "time ends with the input")
     return reference
@@ -119,16 +132,19 @@ def check_totals(reference: Reference, rows: list[int]) -> None:
     for partition, count in enumerate(rows):
         for key, value in (row(partition, offset) for offset in range(count)):
             expected[str(key)] = expected.get(str(key), 0) + value
-    require({k: v for totals in reference.totals for k, v in totals.items()} == expected, "all input is counted once")
+    require(reference.totals == expected, "all input is counted once")
 
 
 def check_state(commit: Commit, files: Mapping[str, bytes], reference: Reference) -> None:
-    for task, expected in enumerate(reference.totals):
-        found: dict[str, int] = {}
+    rows = without_tombstones(rows_after(reference.totals))
+    for task in range(commit.partitions):
+        expected = {key: value for key, value in rows.items() if partition_of_key(key, commit.partitions) == task}
+        held: Run = {}
         for run in commit.state.get(OPERATOR, {}).get(task, {}).get(TABLE, ()):
             require(run.name in files, f"{run.name} is there")
             require(len(files[run.name]) == run.bytes, f"{run.name} is whole")
-            found.update(json.loads(files[run.name]))
+            held.update(json.loads(files[run.name]))
+        found = without_tombstones(held)
         require(found == expected, f"state partition {task} holds {expected}, not {found}")
 
 
@@ -139,7 +155,8 @@ def check_upserts(sink: UpsertSink, reference: Reference, late_writes: bool) -> 
     require(set(sink.log) == set(sent), "every message is there, and no other")
     if not late_writes:
         newest = {message[0]: message for _, message in sink.log}
-        expected = {message[0]: message for messages in reference.sent for _, message in messages}
+        # In the order of batches: after a rescale another task sends the messages of a key.
+        expected = {message[0]: message for _, message in sorted(sent)}
         require(newest == expected, "the newest value of each key is right")
 
 

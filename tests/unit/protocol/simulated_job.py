@@ -7,7 +7,7 @@ Its sinks are an upsert topic that may get rows twice, and one with transactions
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -21,12 +21,18 @@ from headwater.protocol.batches import BatchOutcome
 from headwater.protocol.records import Commit, Intent, RunFile, StateFiles, state_name
 from headwater.protocol.storage import Storage, digest_of
 
-KEYS = 3
+KEYS = 5
 TASKS = 2
+"""State partitions of a new job; a rescale makes them one, two or three."""
+MOST_TASKS = 3
 OPERATOR, TABLE = "totals", "t"
-MERGED_AT = 3
+MERGED = 0.3
+
+ODD = "!"
+"""Behind a key: a second row of the state, which is there while the total is odd, and else has a tombstone."""
 
 Message = tuple[str, int, int]  # key, total, processing time
+Run = dict[str, int | None]
 
 
 class SinkError(Exception):
@@ -39,7 +45,7 @@ class Fenced(SinkError):
 
 def row(partition: int, offset: int) -> tuple[int, int]:
     """What the source holds: a key and a value."""
-    return (partition * 5 + offset * 7) % KEYS, 1 + (partition * 3 + offset) % 4
+    return (partition * 3 + offset * 7) % KEYS, 1 + (partition * 3 + offset) % 4
 
 
 def event_time(partition: int, offset: int) -> int:
@@ -67,17 +73,34 @@ def watermarks_after(before: list[dict[str, int]], intent: Intent) -> list[dict[
     return [after] if after else []
 
 
-def step_totals(before: dict[str, int], intent: Intent, task: int) -> tuple[dict[str, int], list[Message]]:
+def tasks_of(intent: Intent) -> int:
+    return int(intent.route["partitions"])
+
+
+def partition_of_key(key: str, partitions: int) -> int:
+    return int(key.rstrip(ODD)) % partitions
+
+
+def step_totals(before: Mapping[str, int], intent: Intent, task: int) -> tuple[dict[str, int], list[Message]]:
     """The keys of a state partition that change, and what is sent. A batch in which time moved says so."""
     changed: dict[str, int] = {}
     for key, value in rows_of(intent):
-        if key % TASKS == task:
+        if key % tasks_of(intent) == task:
             changed[str(key)] = changed.get(str(key), before.get(str(key), 0)) + value
     messages = [(key, total, intent.time) for key, total in sorted(changed.items())]
     (before, now), *_ = intent.watermarks
     if task == 0 and now is not None and (before != now or intent.start == intent.end):
         messages.append(("tick", now, intent.time))
     return changed, messages
+
+
+def rows_after(changed: Mapping[str, int]) -> Run:
+    """What changes in the state with these totals."""
+    return {**changed, **{f"{key}{ODD}": 1 if total % 2 else None for key, total in changed.items()}}
+
+
+def without_tombstones(held: Mapping[str, int | None]) -> dict[str, int]:
+    return {key: value for key, value in held.items() if value is not None}
 
 
 class Sink(Protocol):
@@ -123,7 +146,7 @@ class Transactions:
 @dataclass
 class ExactlyOnceSink:
     world: World
-    writers: list[Transactions] = field(default_factory=lambda: [Transactions() for _ in range(TASKS)])
+    writers: list[Transactions] = field(default_factory=lambda: [Transactions() for _ in range(MOST_TASKS)])
 
     def write(self, process: Process, task: int, batch: BatchId, messages: list[Message]) -> Iterator[None]:
         """1. Open, which fences all others. 2. Is it written already? 3. Rows and batch id appear together."""
@@ -166,6 +189,23 @@ Opened = tuple[Storage, SimulatedDisk | SimulatedObjects]
 """A storage, and what is below its retries, which takes the content of staging paths."""
 
 
+def read_runs(opened: Opened, runs: Sequence[RunFile]) -> Run:
+    """The newest of each key, tombstones included."""
+    held: Run = {}
+    for run in runs:
+        opened[0].local(run.name, run.bytes, run.digest)
+        held.update(json.loads(opened[0].read(run.name)))
+    return held
+
+
+def store_run(opened: Opened, name: str, rows: Run | dict[str, int]) -> RunFile:
+    content = json.dumps(rows, sort_keys=True).encode()
+    path = opened[0].staging(name)
+    opened[1].stage(path, content)
+    opened[0].publish(name, path)
+    return RunFile(name, len(rows), len(content), digest_of(content))
+
+
 @dataclass
 class Job:
     """The executor of one process. Tasks of its attempts that outlive it open the storage for themselves."""
@@ -176,6 +216,8 @@ class Job:
     open_for: Callable[[Process], Opened]
     sink: Sink
     wrong: Wrong
+    compacted: Callable[[StateFiles], StateFiles]
+    """The state with what a compaction has made of it."""
 
     def execute(self, intent: Intent, committed: Commit, attempt: str) -> BatchOutcome:
         base = committed.state
@@ -183,14 +225,15 @@ class Job:
             base = self.wrong.left_state
         reported: dict[int, dict[str, tuple[RunFile, ...]]] = {}
         try:
-            for task in range(TASKS):
+            for task in range(tasks_of(intent)):
                 reported[task] = self._reported(intent, base, attempt, task)
         except BaseException:
             self.wrong.left_state = {OPERATOR: {**base.get(OPERATOR, {}), **reported}}
             self._leave_behind(intent, base, attempt)
             raise
         self.wrong.left_state = {}
-        return BatchOutcome({OPERATOR: reported}, {}, watermarks_after(committed.watermarks, intent))
+        state = self.compacted({OPERATOR: reported})
+        return BatchOutcome(state, {}, watermarks_after(committed.watermarks, intent))
 
     def _reported(self, intent: Intent, base: StateFiles, attempt: str, task: int) -> dict[str, tuple[RunFile, ...]]:
         """What Spark takes as the result of a task: of its first success, although there may be more."""
@@ -228,38 +271,30 @@ class Job:
             read = Intent.from_json({**intent.to_json(), "splits": intent.splits[:-1]})
         changed, messages = step_totals(totals, read, task)
         runs[:] = before
-        if changed and len(before) + 1 >= MERGED_AT:
-            runs[:] = [self._store({**totals, **changed}, attempt, task)]
-        elif changed:
-            runs.append(self._store(changed, attempt, task))
+        if changed:
+            # As a step of an operator does: new rows are a run, and are merged with some of the newest at times.
+            first = self.world.rng.randrange(len(before)) if before and self.world.random() < MERGED else len(before)
+            held = {**read_runs(self.opened, before[first:]), **rows_after(changed)}
+            name = state_name(OPERATOR, task, attempt, "t-0")
+            stored = store_run(self.opened, name, held if first else without_tombstones(held))
+            runs[:] = [*before[:first], stored]
         yield
         yield from self.sink.write(process, task, intent.id, messages)
 
     def _load(self, runs: tuple[RunFile, ...]) -> dict[str, int]:
-        totals: dict[str, int] = {}
+        held: Run = {}
         for run in runs:
             try:
-                self.opened[0].local(run.name, run.bytes, run.digest)
-                content = self.opened[0].read(run.name)
+                held.update(read_runs(self.opened, [run]))
             except MissingFileError:
                 if not self.wrong.missing_is_empty:
                     raise
-                continue
-            totals.update(json.loads(content))
-        return totals
-
-    def _store(self, changed: dict[str, int], attempt: str, task: int) -> RunFile:
-        content = json.dumps(changed, sort_keys=True).encode()
-        name = state_name(OPERATOR, task, attempt, "t-0")
-        path = self.opened[0].staging(name)
-        self.opened[1].stage(path, content)
-        self.opened[0].publish(name, path)
-        return RunFile(name, len(changed), len(content), digest_of(content))
+        return without_tombstones(held)
 
     def _leave_behind(self, intent: Intent, base: StateFiles, attempt: str) -> None:
         """Some tasks of a failed attempt go on. They are on other hosts, unless the storage is a local disk."""
         world = self.world
-        for task in range(0 if self.process.lost_machine else TASKS):
+        for task in range(0 if self.process.lost_machine else tasks_of(intent)):
             if world.profile.zombie and world.random() < world.profile.zombie:
                 unique = world.unique()
                 process = Process(f"zombie-{unique[-3:]}", local=self.process.local, driver=False)

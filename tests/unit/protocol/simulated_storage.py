@@ -210,6 +210,11 @@ class Bucket:
         self.staged: dict[str, bytes] = {}
         self.conditional = True
 
+    @staticmethod
+    def under_way(world: World) -> set[str]:
+        """What delayed requests are to create."""
+        return {getattr(request, "creates", "") for request in world.delayed}
+
 
 class SimulatedObjects(Storage):
     """Requests of one process. Each can fail before it is done, after, or be done later."""
@@ -248,6 +253,10 @@ class SimulatedObjects(Storage):
                 self.created(name, content)
                 done = True
 
+        # S3 answers 409 to a conditional write while another one is under way: nobody has won yet.
+        if name in self.bucket.under_way(self.world) and self.world.fault(self.world.profile.conflict):
+            raise AlreadyExistsError(name)
+        put.creates = name  # type: ignore[attr-defined]
         self._request(f"create {name}", put)
         if not done:
             raise AlreadyExistsError(name)

@@ -34,6 +34,7 @@ class Profile:
     duplicate: float = 0.0
     zombie: float = 0.0  # of the tasks of a failed attempt: those that go on
     landing: float = 0.1  # that something delayed happens now
+    conflict: float = 0.0  # that a request is refused because another one about the same object is on its way
 
 
 @dataclass
@@ -46,6 +47,7 @@ class Process:
     done: bool = False
     claimed: bool = False
     driver: bool = True
+    rescales: bool = False
     lost_machine: bool = False
     gate: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -94,7 +96,8 @@ class World:
         if self.steps > 20_000:
             raise AssertionError("the schedule does not end")
         profile = self.profile
-        if profile.switch and len(self.processes) > 1 and not self._landing and self.random() < profile.switch:
+        beside = process.driver and len(self.processes) > 1 and not self._landing
+        if beside and profile.switch and self.random() < profile.switch:
             self._switch(process)
         if self.faults and profile.crash and self.random() < profile.crash:
             self.crash(process)

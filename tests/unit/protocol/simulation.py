@@ -17,9 +17,10 @@ import traceback
 from collections.abc import Iterable
 from dataclasses import replace
 
+from simulated_background import SimulatedCompactor, background, rescale_as
 from simulated_checks import SOURCE, check_garbage, check_results, entries_of, positions_of, require
 from simulated_files import Backend, DiskBackend, ObjectsBackend
-from simulated_job import TASKS, ExactlyOnceSink, Job, Opened, SinkError, UpsertSink, Wrong
+from simulated_job import MOST_TASKS, TASKS, ExactlyOnceSink, Job, Opened, SinkError, UpsertSink, Wrong
 from simulated_world import Crashed, Process, Profile, World
 
 from headwater.errors import (
@@ -62,6 +63,7 @@ def profile_of(rng: random.Random) -> Profile:
         duplicate=sometimes(0.1),
         zombie=sometimes(0.5),
         landing=rng.choice([0.01, 0.1]),
+        conflict=rng.choice([0.0, 0.5]),
     )
 
 
@@ -90,7 +92,7 @@ class Schedule:
         4. Compare.
         """
         world, rng = self.world, self.rng
-        with world.own_ids():
+        with world.own_ids(), background(world):
             for _ in range(MOST_RUNS):  # 1
                 world.faults, world.profile = rng.randrange(1, 4), profile_of(rng)
                 drained = self._runs()
@@ -109,10 +111,11 @@ class Schedule:
     def _runs(self) -> bool:
         """Whether the input is drained. A driver that is alone is told nothing of other runs, or of damage."""
         if not self.files.shared or self.rng.random() < 0.6:
-            driver = self._driver()
+            driver = self._driver(rescales=self.rng.random() < 0.3)
             return self._judged(driver, self._outcome(driver), alone=True)
         outcomes: dict[int, Outcome] = {}
-        drivers = [self._driver() for _ in range(self.rng.choice([2, 2, 3]))]
+        rescaling = self.rng.random() < 0.3
+        drivers = [self._driver(rescales=rescaling and not n) for n in range(self.rng.choice([2, 2, 3]))]
 
         def live(at: int) -> None:
             outcomes[at] = self._outcome(drivers[at])
@@ -122,15 +125,17 @@ class Schedule:
         return any(judged)
 
     def _judged(self, driver: Process, outcome: Outcome, *, alone: bool) -> bool:
+        if driver.rescales and type(outcome) is IncompatibleCheckpointError:  # a batch must be finished first
+            return False
         if isinstance(outcome, IncompatibleCheckpointError | StaleCheckpointError):
             overtaken = driver.claimed and self.world.claimant is not driver
             if alone or not overtaken or not isinstance(outcome, CheckpointTakenError):
                 raise AssertionError(f"{driver.name} ended with {outcome!r}") from outcome
-        return outcome is None
+        return outcome is None and not driver.rescales
 
-    def _driver(self) -> Process:
+    def _driver(self, *, rescales: bool = False) -> Process:
         self.drivers += 1
-        return Process(f"driver-{self.drivers}", local=not self.files.shared)
+        return Process(f"driver-{self.drivers}", local=not self.files.shared, rescales=rescales)
 
     def _outcome(self, process: Process) -> Outcome:
         try:
@@ -147,11 +152,27 @@ class Schedule:
     def _drive(self, process: Process) -> None:
         opened = self._open_for(process)
         checkpoint = Checkpoint(opened[0], self.kept)
+        if process.rescales:
+            if checkpoint.exists():
+                rescale_as(opened, self.rng.randrange(1, MOST_TASKS + 1), self.world.unique)
+            return
         if not checkpoint.exists():
             start = [{"0": 0, "1": 0}]
             checkpoint.begin(Genesis(self.world.unique(), "plan", TASKS, start, [positions_of(self.rows)]))
-        job = Job(self.world, process, opened, self._open_for, self.sink, self.wrong)
-        batches = Batches(checkpoint, job, _on_failure)
+        compactor = SimulatedCompactor(self.world, process, opened[0], self._open_for)
+        job = Job(self.world, process, opened, self._open_for, self.sink, self.wrong, compactor.apply)
+        batches = Batches(checkpoint, job, _on_failure, lambda commit, _: compactor.plan(commit.state))
+        try:
+            self._drain(batches)
+        except Crashed:
+            raise
+        except BaseException:
+            compactor.close()
+            raise
+        compactor.close()
+        checkpoint.release()
+
+    def _drain(self, batches: Batches) -> None:
         recovered = batches.claim()
         batches.with_retries(
             lambda: batch_ids.check_start(self.sink.committed(), recovered.committed.id, recovered.pending_id)
@@ -159,7 +180,6 @@ class Schedule:
         committed = batches.replay()
         while committed.reached != [END]:
             committed = batches.run(self._next_intent(committed))
-        checkpoint.release()
 
     def _open_for(self, process: Process) -> Opened:
         storage, raw = self.files.open_for(process)
@@ -173,7 +193,7 @@ class Schedule:
         watermarks = SOURCE.next(committed)
         return Intent(
             committed.batch + 1,
-            *([start], [end], committed.bounds, [splits], {}, self.world.now()),
+            *([start], [end], committed.bounds, [splits], {"partitions": committed.partitions}, self.world.now()),
             watermarks=watermarks,
         )
 
