@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,8 +134,9 @@ class Inputs:
         return sum(source.lag(end) for source, end in zip(self.sources, positions, strict=True))
 
     def close(self) -> None:
-        for source in self.sources:
-            source.close()
+        with ExitStack() as closing:
+            for source in self.sources:
+                closing.callback(source.close)
 
 
 def open_source(node: Scan | Values, context: RuntimeContext) -> Source:

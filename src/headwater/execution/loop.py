@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from headwater.connectors.runtime import LeftOut, Position, RuntimeContext, Sink, SinkStart, Source
@@ -100,12 +100,18 @@ class Loop:
                 self._pause(self.job.settings.poll_seconds)
             self._last_look(commit)
         finally:
-            # The compactor first: its merges use the storage and Spark; the claim last, so that nobody takes the
-            # checkpoint over while something of this run still writes.
-            self.executor.compactor.close()
-            self.inputs.close()
-            self.sink.close()
-            self.checkpoint.release()
+            self._close()
+
+    def _close(self) -> None:
+        """All of it, also where something fails to close: its client may have lost the JVM. Otherwise the checkpoint
+        would stay locked as long as this process lives."""
+        with ExitStack() as closing:
+            # In reverse: the compactor first, because its merges use the storage and Spark; the claim last, so that
+            # nobody takes the checkpoint over while something of this run still writes.
+            closing.callback(self.checkpoint.release)
+            closing.callback(self.sink.close)
+            closing.callback(self.inputs.close)
+            closing.callback(self.executor.compactor.close)
 
     def _recover(self) -> Recovered:
         """Where to go on.

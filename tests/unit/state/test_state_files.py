@@ -152,6 +152,19 @@ def test_maps_that_nobody_asks_for_are_closed(tmp_path: Path) -> None:
     assert impatient.get(storage, SPEC, files[1]).file == files[1]
 
 
+def test_a_map_is_of_the_bytes_that_the_commit_names(tmp_path: Path) -> None:
+    """Not of those that the name stood for before a checkpoint was restored from a copy."""
+    storage, maps = DirectoryStorage(tmp_path), MappedRuns()
+    [before] = _one_file(tmp_path)["rows"]
+    maps.get(storage, SPEC, before)
+    (tmp_path / before.name).unlink()
+    state = {"rows": StateTable(SPEC)}
+    put(state["rows"], {1: 7})
+    [after] = save_state(storage, state, "state/op/0/1-a-1")["rows"]
+    assert after.name == before.name
+    assert maps.get(storage, SPEC, after).table.column("v").to_pylist() == [7]
+
+
 def test_checkpoints_do_not_close_each_others_files(tmp_path: Path) -> None:
     maps = MappedRuns()
     storages = [DirectoryStorage(tmp_path / name) for name in "ab"]
