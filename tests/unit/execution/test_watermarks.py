@@ -114,6 +114,19 @@ def test_no_two_batches_have_the_same_processing_time(monkeypatch: pytest.Monkey
     assert [watermarks.processing_time([]) for _ in range(4)] == [5000, 5001, 5002, 9000]
 
 
+def test_the_time_of_a_batch_lies_behind_the_windows_it_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the clock was set back, a row would fall into a window that is gone."""
+    monkeypatch.setattr(watermarks_module.time, "time", lambda: 5.0)
+    assert Watermarks([], period=1000).processing_time([[8999, 9999]]) == 10_000
+    assert Watermarks([], period=1000).processing_time([[4999, END]]) == 5000
+    assert Watermarks([WatermarkedSource(list)]).processing_time([[8999, 9999]]) == 5000, "of rows, not of the clock"
+
+
+def test_a_watermark_that_is_reported_does_not_go_back() -> None:
+    reports = {("a", "watermark", "0", "t:0"): 5, ("a", "watermark", "0", "t:1"): 5, ("b", "watermark", "0", "t:1"): 7}
+    assert reported_watermarks([{"t:0": 9, "t:2": 1}], 1, reports, "a") == [{"t:0": 9, "t:1": 5, "t:2": 1}]
+
+
 def test_rows_have_the_watermark_of_their_partition_however_batches_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference is the running maximum over each partition."""
     output = pa.schema([("n", pa.int64()), (OWN_WATERMARK, pa.timestamp("us"))])

@@ -252,6 +252,24 @@ def test_an_answer_that_was_lost_is_no_other_run(location: str, sink: Table) -> 
     assert driver.batch().batch == 2
 
 
+def test_an_append_without_an_answer_is_not_followed_by_another(location: str, sink: Table) -> None:
+    """It may still be done, and would be taken for another run's."""
+    driver = Driver(location, sink, ROWS)
+    committed = driver.start()
+
+    def create(name: str, content: bytes) -> None:
+        raise StorageUnavailableError("simulated")
+
+    real, driver.storage.create = driver.storage.create, create  # type: ignore[method-assign]
+    with pytest.raises(StorageUnavailableError, match="simulated"):
+        driver.checkpoint.intend(next_intent(committed, ROWS))
+    driver.storage.create = real  # type: ignore[method-assign]
+    with pytest.raises(JobError, match="may be in the log already with other content"):
+        driver.checkpoint.intend(next_intent(committed, ROWS, most=1))
+    driver.checkpoint.release()
+    assert Driver(location, sink, ROWS).drain().positions == [{"0": ROWS}]
+
+
 def test_only_some_commits_and_claims_are_kept(location: str, sink: Table) -> None:
     for _ in range(10):
         driver = Driver(location, sink, ROWS)
