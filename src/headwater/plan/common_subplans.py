@@ -4,6 +4,7 @@ used."""
 from __future__ import annotations
 
 from headwater.plan import nodes as n
+from headwater.plan.expressions import expressions_of
 from headwater.plan.rewrite import rewrite
 
 __all__ = ["keeps_state", "share_equal"]
@@ -15,7 +16,8 @@ def share_equal(root: n.Write) -> n.Write:
     known: list[n.Node] = []
 
     def shared(node: n.Node) -> n.Node:
-        if not keeps_state(node):
+        # What is written twice is computed twice, where that makes a difference: two calls of UUID() are two values.
+        if not keeps_state(node) or not _same_every_time(node):
             return node
         for other in known:
             # Compared as values, inputs included: two views over the same query are the same operator, whatever their
@@ -30,3 +32,7 @@ def share_equal(root: n.Write) -> n.Write:
 
 def keeps_state(node: n.Node) -> bool:
     return any(below.stateful for below in n.walk(node))
+
+
+def _same_every_time(node: n.Node) -> bool:
+    return all(e.deterministic for below in n.walk(node) for e in expressions_of(below))

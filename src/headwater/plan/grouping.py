@@ -192,6 +192,7 @@ class _Grouping:
     def _aggregate(self) -> n.Aggregate:
         below = self.relation.node
         computed = {self.expanded.get(name, name): e for name, e in self.groups.values() if e.column is None}
+        called = [(name, self._reading_once(call, computed)) for name, call in self.calls.values()]
         below = with_expressions(below, computed)
         groups = {name: n.Column(name, e.type) for name, e in self.groups.values()}
         if self.expanded:
@@ -199,19 +200,32 @@ class _Grouping:
             copies = (*(groups[name] for name in self.expanded), number)
             below = n.Expand((*below.columns, *copies), below, tuple(self.expanded.values()), self.sets)
             groups[number.name] = number
-        called = tuple(n.Column(name, call.type) for name, call in self.calls.values())
-        calls = tuple(call for _, call in self.calls.values())
+        results = tuple(n.Column(name, call.type) for name, call in called)
+        calls = tuple(call for _, call in called)
         window = below.window
         if window is None or not {window.start, window.end} <= groups.keys():
-            return n.Aggregate((*groups.values(), *called), below, tuple(groups), calls)
+            return n.Aggregate((*groups.values(), *results), below, tuple(groups), calls)
         kind = "TIMESTAMP_LTZ" if window.local else "TIMESTAMP"
         time = n.Column(window.time or "__hw_window_time", SqlType(kind, precision=3, nullable=False))
         # The window's time follows from its bounds: as a group of its own it would only widen the key.
         groups.pop(window.time, None)
         check_session(below, [name for name in groups if name not in {window.start, window.end}])
-        columns = (*groups.values(), *called, time)
+        columns = (*groups.values(), *results, time)
         emit = EmitRules() if window.session is not None else self.emit  # of a session only the end is emitted
         return n.WindowAggregate(columns, below, tuple(groups), calls, early=emit.early, lateness=emit.lateness)
+
+    def _reading_once(self, call: AggregateCall, computed: dict[str, Expr]) -> AggregateCall:
+        """What changes by itself becomes a column below: an aggregate may have several accumulators, of which each
+        would get a value of its own."""
+
+        def read(value: Expr | None) -> Expr | None:
+            if value is None or value.deterministic:
+                return value
+            name = self._fresh()
+            computed[name] = value
+            return replace(n.column_reference(n.Column(name, value.type)), text=value.text)
+
+        return replace(call, argument=read(call.argument), filter=read(call.filter))
 
     def scope(self) -> Scope:
         """The groups under the names they had (if they are plain columns), and an internal name for everything."""

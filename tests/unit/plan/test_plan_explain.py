@@ -202,6 +202,22 @@ def test_a_value_that_is_never_the_same_twice_is_computed_once() -> None:
 
 
 @pytest.mark.parametrize(
+    "call",
+    [
+        "AVG(n) FILTER (WHERE RAND() < 0.5)",
+        "SUM(CASE WHEN RAND() < 0.5 THEN n END)",
+        "COUNT(DISTINCT CASE WHEN RAND() < 0.5 THEN n END)",
+        "SUM(RAND_INTEGER(9)) + SUM(RAND_INTEGER(9)) FILTER (WHERE RAND() < 0.5)",
+    ],
+)
+def test_what_is_aggregated_is_computed_once(call: str) -> None:
+    """An accumulator adds values up, and another one counts them: both see the same."""
+    root = plan(f"INSERT INTO changes SELECT who, CAST({call} AS BIGINT) FROM log_ GROUP BY who")
+    (aggregate,) = (node for node in n.walk(root) if isinstance(node, n.Aggregate))
+    assert [e.text for e in aggregate.decisive if not e.deterministic] == []
+
+
+@pytest.mark.parametrize(
     "frame",
     [
         "2 PRECEDING AND 3 PRECEDING",

@@ -187,6 +187,14 @@ def test_a_query_that_is_used_twice_has_one_state() -> None:
     assert [operator_name(root, node) for node in stateful_nodes(root)] == ["aggregate-1"]
 
 
+def test_what_is_written_twice_and_never_the_same_is_computed_twice() -> None:
+    counted = "SELECT who, n, UUID() AS u FROM (SELECT who, COUNT(*) AS n FROM log_ GROUP BY who)"
+    root = plan(f"INSERT INTO shown SELECT u, n FROM ({counted}) UNION ALL SELECT u, n FROM ({counted})")
+    computed = [e.text for node in n.walk(root) if isinstance(node, n.Project) for e in node.expressions]
+    assert computed.count("UUID()") == 2
+    assert [operator_name(root, node) for node in stateful_nodes(root)] == ["aggregate-1"]
+
+
 def test_no_secret_is_in_it() -> None:
     options = "'properties.bootstrap.servers' = 'h:1', 'properties.sasl.jaas.config' = 'hush'"
     table = f"CREATE TABLE s (n BIGINT) WITH ('connector' = 'kafka', 'topic' = 'd', 'format' = 'json', {options});"
