@@ -3,6 +3,9 @@
 Numbers meet in the wider type (FLOAT, DOUBLE and a mix of them with exact numbers: DOUBLE); a string meets a DATE, a
 TIME or a TIMESTAMP as that type; a TIMESTAMP meets a TIMESTAMP_LTZ as an instant in the session's time zone. A string
 and a number meet only in <, <=, > and >=, as a number that holds a BIGINT: Flink refuses = and <> between them.
+
+NaN is neither equal to any number nor less or greater, as in Flink, but for a DECIMAL, which is less. (As a group, as a
+key of a join and in an order it equals NaN and comes after all numbers.)
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from dataclasses import replace
 from functools import reduce
 
 from headwater.sql.functions.casts import convert
-from headwater.sql.functions.spark_sql import Refused, combine
+from headwater.sql.functions.spark_sql import Refused, combine, evaluated_once
 from headwater.sql.functions.type_rules import common_type, is_fraction, is_temporal
 from headwater.sql.typed import Expr, Predicate
 from headwater.sql.types import BIGINT, BOOLEAN, DOUBLE, SqlType, timestamp_ltz
@@ -29,7 +32,10 @@ def compare(sign: str, left: Expr, right: Expr) -> Expr:
     kind = meeting_type([left, right], sign)
     a, b = convert(left, kind), convert(right, kind)
     nullable = sign != "<=>" and (left.type.nullable or right.type.nullable)
-    sql = f"({_comparable(a)} {sign} {_comparable(b)})"
+    if sign != "<=>" and is_fraction(kind) and "DECIMAL" not in (left.type.name, right.type.name):
+        sql = evaluated_once([a, b], lambda parts: _fractions_sql(sign, *parts))
+    else:
+        sql = f"({_comparable(a)} {sign} {_comparable(b)})"
     shown = "IS NOT DISTINCT FROM" if sign == "<=>" else sign
     compared = combine(
         [left, right], sql, BOOLEAN.as_nullable(nullable=nullable), f"({left.text} {shown} {right.text})"
@@ -48,6 +54,16 @@ def _predicate(sql: str, sign: str, left: Expr, right: Expr, *, converted: bool)
     integers = left.type.is_integer and right.type.is_integer
     strings = left.type.is_string and right.type.is_string and not converted
     return Predicate(sql, sign, left.column, right.literal) if integers or strings else None
+
+
+def _fractions_sql(sign: str, a: Expr, b: Expr) -> str:
+    """To Spark, NaN equals NaN and is greater than all numbers."""
+    plain = f"{a.sql} {sign} {b.sql}"
+    if sign == "<>":
+        return f"({plain} OR (isnan({a.sql}) AND isnan({b.sql})))"
+    greater, other = (b.sql, a.sql) if sign in ("<", "<=") else (a.sql, b.sql)
+    # Compared with NULL it is unknown.
+    return f"({plain} AND NOT (isnan({greater}) AND {other} IS NOT NULL))"
 
 
 def _comparable(value: Expr) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headwater.sql.functions.registry import fn
-from headwater.sql.functions.spark_sql import Refused
-from headwater.sql.spark_text import string_literal
+from headwater.sql.functions.spark_sql import Refused, lambda_name
+from headwater.sql.functions.time_arithmetic import as_utc
+from headwater.sql.spark_text import quote_name, string_literal
 from headwater.sql.typed import Expr
 from headwater.sql.types import SqlType
 
@@ -22,15 +23,8 @@ def json_value(value: Expr, index: int = 0) -> str:
     refused = _refused_part(value.type)
     if refused is not None:
         raise Refused(f"A value of type {refused} has no JSON form", hint="CAST it to STRING.", argument=index)
-    precision = _precision(value.type)
-    fraction = "" if precision == 0 else ".SSS" if precision <= 3 else ".SSSSSS"
-    timestamp = f"yyyy-MM-dd''T''HH:mm:ss{fraction}".replace("''", "\\'")
-    options = (
-        f"map('ignoreNullFields', 'false', 'timeZone', 'UTC', 'timestampNTZFormat', '{timestamp}', "
-        f"'timestampFormat', '{timestamp}XXX')"
-    )
     # to_json takes rows, maps and arrays only: a scalar is wrapped, and the wrapping {"v":…} is cut off.
-    whole = f"to_json(named_struct('v', {value.sql}), {options})"
+    whole = f"to_json(named_struct('v', {_with_times(value.sql, value.type)}), map('ignoreNullFields', 'false'))"
     text = f"substring({whole}, 6, char_length({whole}) - 6)"
     return f"CASE WHEN {value.sql} IS NOT NULL THEN {text} END" if value.type.nullable else text
 
@@ -42,9 +36,33 @@ def _refused_part(t: SqlType) -> str | None:
     return next((found for part in parts if (found := _refused_part(part)) is not None), None)
 
 
-def _precision(t: SqlType) -> int:
-    parts = (*(f.type for f in t.fields), *(p for p in (t.key, t.element) if p is not None))
-    return max((t.precision or 0 if t.name.startswith("TIMESTAMP") else 0), *map(_precision, parts), 0)
+def _with_times(sql: str, kind: SqlType, depth: int = 0) -> str:
+    """The value with strings in the place of timestamps. Spark writes these with a fixed number of digits; Flink leaves
+    out zeros at the end, as Spark does where it makes a string of them."""
+    if not _has_time(kind):
+        return sql
+    if kind.name == "TIMESTAMP":
+        return f"replace(CAST({sql} AS STRING), ' ', 'T')"
+    if kind.name == "TIMESTAMP_LTZ":
+        return f"concat(replace(CAST({as_utc(sql)} AS STRING), ' ', 'T'), 'Z')"
+    if kind.name == "ROW":
+        fields = [
+            f"{string_literal(f.name)}, {_with_times(f'({sql}).{quote_name(f.name)}', f.type, depth)}"
+            for f in kind.fields
+        ]
+        return f"CASE WHEN {sql} IS NOT NULL THEN named_struct({', '.join(fields)}) END"
+    assert kind.element is not None
+    element = lambda_name(depth)
+    if kind.key is None:
+        return f"transform({sql}, {element} -> {_with_times(element, kind.element, depth + 1)})"
+    key = _with_times(f"{element}.key", kind.key, depth + 1)
+    value = _with_times(f"{element}.value", kind.element, depth + 1)
+    return f"map_from_entries(transform(map_entries({sql}), {element} -> struct({key}, {value})))"
+
+
+def _has_time(kind: SqlType) -> bool:
+    parts = (*(f.type for f in kind.fields), *(p for p in (kind.key, kind.element) if p is not None))
+    return kind.name in {"TIMESTAMP", "TIMESTAMP_LTZ"} or any(map(_has_time, parts))
 
 
 def _quoted(args: Sequence[Expr]) -> str:

@@ -13,8 +13,8 @@ __all__ = ["PATTERNS"]
 
 
 def _regexp(args: Sequence[Expr]) -> str:
-    """An empty expression matches nothing in Flink."""
-    return f"({args[1].sql} <> '' AND {args[0].sql} RLIKE {args[1].sql})"
+    """An empty expression matches nothing in Flink, but NULL stays NULL."""
+    return f"(({args[1].sql} <> '' OR {args[0].sql} IS NULL) AND {args[0].sql} RLIKE {args[1].sql})"
 
 
 def _replace(args: Sequence[Expr]) -> str:

@@ -92,20 +92,22 @@ def _as_regex(separator: Expr) -> str:
 
 
 def _split_index(args: Sequence[Expr]) -> str:
-    """Parts count from 0; an empty separator gives NULL."""
+    """Parts count from 0; an empty separator gives NULL, and an empty string has no parts."""
     code = args[1].type.is_integer
     separator = replace(args[1], sql=f"chr({args[1].sql})", literal=None) if code else args[1]
     if separator.literal == "":
         return "CAST(NULL AS STRING)"
-    part = f"get(split({args[0].sql}, {_as_regex(separator)}), {args[2].sql})"
+    part = f"get(split(nullif({args[0].sql}, ''), {_as_regex(separator)}), {args[2].sql})"
     return part if separator.literal is not None else f"CASE WHEN {separator.sql} <> '' THEN {part} END"
 
 
 def _split(args: Sequence[Expr]) -> str:
-    """An empty separator splits into characters."""
-    if args[1].literal is not None:
-        return f"split({args[0].sql}, {_as_regex(args[1])})"
-    return f"split({args[0].sql}, CASE WHEN {args[1].sql} = '' THEN '' ELSE {_as_regex(args[1])} END)"
+    """An empty separator splits into characters; an empty string has no parts."""
+    separator = _as_regex(args[1])
+    if args[1].literal is None:
+        separator = f"CASE WHEN {args[1].sql} = '' THEN '' ELSE {separator} END"
+    parts = f"split({args[0].sql}, {separator})"
+    return f"slice({parts}, 1, IF({args[0].sql} = '', 0, size({parts})))"
 
 
 def _initcap(args: Sequence[Expr]) -> str:
