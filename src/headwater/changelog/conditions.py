@@ -1,7 +1,8 @@
 """Predicates over columns with SQL's three-valued logic: what a join asks of a pair of rows beside equal keys.
 
 A planner builds a tree of the nodes below; its operands have the same type on both sides of a comparison, cast where
-they had not. NaN equals NaN and is greater than every other number, as in Spark. What does not fit raises.
+they had not. NaN is neither equal to anything nor less or greater, but it is not distinct from NaN. What does not fit
+raises.
 """
 
 from __future__ import annotations
@@ -97,10 +98,9 @@ class Compare:
 
     def evaluate(self, columns: Columns, length: int) -> pa.Array:
         left, right = self.left.evaluate(columns, length), self.right.evaluate(columns, length)
-        if pa.types.is_floating(left.type):
-            # Arrow compares NaN as IEEE does, where it equals nothing.
-            left, right = sortable_floats(left), sortable_floats(right)
         if self.operator == NULL_SAFE:
+            if pa.types.is_floating(left.type):  # which have two zeros, and several NaN
+                left, right = sortable_floats(left), sortable_floats(right)
             return pa.array(equal_rows([left], [right], length))
         return _COMPARISONS[self.operator](left, right)
 

@@ -206,6 +206,22 @@ def test_keys_of_every_type(dtype: pa.DataType, left: list[Any], right: list[Any
     assert not fed.result.rows
 
 
+@pytest.mark.parametrize(
+    ("operator", "answers"),
+    [
+        (">", [False, False, False, None]),
+        (">=", [False, False, False, None]),
+        ("<", [False, False, False, None]),
+        ("=", [False, False, False, None]),
+        ("<>", [True, True, True, None]),
+        ("IS NOT DISTINCT FROM", [False, False, True, False]),
+    ],
+)
+def test_nan_in_a_condition(operator: str, answers: list[bool | None]) -> None:
+    columns = {"x": pa.array([NAN, 1.0, NAN, NAN]), "y": pa.array([1.0, NAN, NAN, None])}
+    assert Compare(operator, ColumnRef("x"), ColumnRef("y")).evaluate(columns, 4).to_pylist() == answers
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_column_may_be_compared_with_two(kind: JoinKind) -> None:
     """a = c AND a = y."""
