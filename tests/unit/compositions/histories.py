@@ -26,9 +26,15 @@ WITH ('connector' = 'kafka', 'topic' = 'ins', {KAFKA}, 'format' = 'json');
 CREATE TABLE cdc (id BIGINT, k STRING, v BIGINT, d DECIMAL(10, 2), PRIMARY KEY (id) NOT ENFORCED)
 WITH ('connector' = 'kafka', 'topic' = 'cdc', {KAFKA}, 'format' = 'debezium-json');
 """
+_TIMED = "k STRING, v BIGINT, w BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '21' MINUTE"
+UPDATED_EVENTS = f"""
+CREATE TABLE uevt (id BIGINT, {_TIMED}, PRIMARY KEY (id) NOT ENFORCED) WITH ({UPSERT}, 'topic' = 'uevt');
+CREATE TABLE cevt (id BIGINT, {_TIMED}, PRIMARY KEY (id) NOT ENFORCED)
+WITH ('connector' = 'kafka', 'topic' = 'cevt', {KAFKA}, 'format' = 'debezium-json');
+CREATE TABLE versions (id BIGINT, {_TIMED}, PRIMARY KEY (id) NOT ENFORCED) WITH ({UPSERT}, 'topic' = 'versions');
+"""
 EVENTS = f"""
-CREATE TABLE evt (k STRING, v BIGINT, w BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '21' MINUTE)
-WITH ('connector' = 'kafka', 'topic' = 'evt', {KAFKA}, 'format' = 'json');
+CREATE TABLE evt ({_TIMED}) WITH ('connector' = 'kafka', 'topic' = 'evt', {KAFKA}, 'format' = 'json');
 """
 COMPUTED_EVENTS = f"""
 CREATE TABLE raw_evt (
@@ -47,15 +53,19 @@ COLUMNS = {
     "cdc": pa.schema([("id", pa.int64()), ("k", pa.string()), ("v", pa.int64()), ("d", pa.decimal128(10, 2))]),
 }
 COLUMNS["evt"] = pa.schema([*_ROWS[1:4], ("ts", pa.timestamp("us"))])
-KEYS = {"ups": ("id",), "two": ("a", "b"), "cdc": ("id",)}
+KEYS = {"ups": ("id",), "two": ("a", "b"), "cdc": ("id",), "uevt": ("id",)}
 _ORDER = [(ORDER, pa.int64()), (PARTITION, pa.int32()), (OFFSET, pa.int64())]
+COLUMNS["uevt"] = COLUMNS["cevt"] = COLUMNS["versions"] = pa.schema([_ROWS[0], *COLUMNS["evt"]])
 SCHEMAS = {
     "ups": pa.schema([*COLUMNS["ups"], (KIND, KIND_TYPE), *_ORDER]),
     "two": pa.schema([*COLUMNS["two"], (KIND, KIND_TYPE), *_ORDER]),
     "ins": COLUMNS["ins"],
     "cdc": pa.schema([*COLUMNS["cdc"], (KIND, KIND_TYPE), (POSITION, pa.int32()), *_ORDER]),
     "evt": pa.schema([*COLUMNS["evt"], (PLACE, pa.int32())]),
+    "uevt": pa.schema([*COLUMNS["uevt"], (KIND, KIND_TYPE), *_ORDER, (PLACE, pa.int32())]),
+    "cevt": pa.schema([*COLUMNS["cevt"], (KIND, KIND_TYPE), (POSITION, pa.int32()), *_ORDER, (PLACE, pa.int32())]),
 }
+SCHEMAS["versions"] = SCHEMAS["uevt"]
 _FACTS = pa.struct([("k", pa.string()), ("ts", pa.timestamp("us"))])
 SCHEMAS["raw_evt"] = pa.schema(
     [("kind", pa.int64()), *_ROWS[2:4], ("facts", _FACTS), ("far", pa.timestamp("us")), (PLACE, pa.int32())]
@@ -102,8 +112,12 @@ class Tables:
 
     def _cdc(self) -> list[Row]:
         """A message has a change with the full row before it."""
-        pick, table = self._random.choice, self.live["cdc"]
+        pick = self._random.choice
         row = {"id": pick(range(6)), "k": pick(["a", "b", "c", None]), "v": self._number(), "d": self._decimal()}
+        return self._changed("cdc", row)
+
+    def _changed(self, name: str, row: Row) -> list[Row]:
+        table = self.live[name]
         old = table.pop(row["id"], None)
         if old is not None and self._random.random() < 0.4:
             return [self._placed(old, DELETE, 0)]
@@ -119,9 +133,38 @@ class Tables:
         self.live["evt"][self._offset] = row
         return [{**row, PLACE: self._random.randint(0, 1)}]
 
+    def _uevt(self) -> list[Row]:
+        row = self._updated_event("uevt")
+        if row is None:
+            return []
+        return [{**change, PLACE: row["id"] % 2} for change in self._upsert("uevt", row)]
+
+    def _cevt(self) -> list[Row]:
+        row = self._updated_event("cevt")
+        if row is None:
+            return []
+        return [{**change, PLACE: row["id"] % 2} for change in self._changed("cevt", row)]
+
+    def _versions(self) -> list[Row]:
+        """All versions stay, by key and time: of two with the same time the last one."""
+        row = {"id": self._random.randint(0, 3), "k": self._random.choice(["a", "b", None]), "v": self._number()}
+        row |= {"w": self._number(), "ts": self._time()}
+        self.live["versions"][row["id"], row["ts"]] = row
+        return [{**self._placed(row, INSERT), PLACE: row["id"] % 2}]
+
+    def _updated_event(self, name: str) -> Row | None:
+        """An event in the place of one whose window may still be open; None if there is another one in its place."""
+        key = self._random.randrange(12)
+        old = self.live[name].get(key if name == "cevt" else (key,))
+        if old is not None and old["ts"] < self._first_minute():
+            return None
+        return {"id": key, "k": self._random.choice("ab"), "v": self._number(), "w": self._number(), "ts": self._time()}
+
+    def _first_minute(self) -> datetime:
+        return datetime(2024, 1, 1) + timedelta(minutes=self._batches * 10)  # noqa: DTZ001 - TIMESTAMP has no time zone
+
     def _time(self) -> datetime:
-        minutes = self._batches * 10 + self._random.randint(0, 20)
-        return datetime(2024, 1, 1) + timedelta(minutes=minutes)  # noqa: DTZ001 - TIMESTAMP has no time zone
+        return self._first_minute() + timedelta(minutes=self._random.randint(0, 20))
 
     def _raw(self, event: Row) -> list[Row]:
         """The event with its time in one of two places, and now and then one that the view leaves out."""

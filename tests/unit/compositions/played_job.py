@@ -21,10 +21,12 @@ from headwater.changelog import rank, sorted_groups
 from headwater.changelog.columns import flat
 from headwater.changelog.conditions import Condition
 from headwater.changelog.kinds import KIND
-from headwater.changelog.operator import FINAL, DropsLateRows, Operator, Time
+from headwater.changelog.normalize import POSITION
+from headwater.changelog.operator import DropsLateRows, Operator
 from headwater.connectors import workers
 from headwater.connectors.runtime import PLACE, LocalAggregation, ReadColumns, RowOrder
 from headwater.execution.lowering import Lowering, accumulators, aggregate, base, branches, over, rows, sets, window
+from headwater.execution.watermarks import END, time_of
 from headwater.execution.worker import OperatorTask, TaskBatch
 from headwater.plan import nodes as n
 from headwater.state import compaction
@@ -48,10 +50,12 @@ class Job:
         self._engine = Engine(CONNECTION, random, spread)
         self._rows: dict[str, pa.Table] = {}
         self.state: dict[tuple[str, int], dict[str, StateTable]] = {}
-        self.time = Time()
-        self.watermarks: list[dict[str, int]] = [{}]
+        self.places: dict[str, int] = {}  # of sources, by the names of their tables
+        self.watermarks: dict[int, dict[str, int]] = {}  # by source and partition
+        self.times: list[list[int | None]] = []
+        self.number = 0
         self.attempt = ""
-        self.splits = [[["all"]]]
+        self.splits = [[["all"]]] * len(schemas)
         with _without_spark(self):
             lowering = _Lowering(
                 None,  # type: ignore[arg-type]  # no rule that is used here asks Spark
@@ -67,20 +71,22 @@ class Job:
         self._frame = frame.select(*(f"`{name}`" for name in kept))
 
     def batch(self, changes: Rows) -> pa.Table:
-        """What the sink is given of a batch. Its watermark is the least of both partitions after the one before."""
-        known = self.watermarks[0].values()
-        reached = min(known) * 1000 if len(known) == PARTITIONS else None
-        return self._batch(changes, reached)
+        """What the sink is given of a batch. The watermark of a source is the least of both its partitions after the
+        batch before."""
+        known = [self.watermarks.get(place, {}).values() for place in self.places.values()]
+        return self._batch(changes, [min(of) if len(of) == PARTITIONS else None for of in known])
 
     def last(self) -> pa.Table:
         """The batch at the end of all input."""
-        return self._batch({name: rows.slice(0, 0) for name, rows in self._rows.items()}, FINAL)
+        return self._batch({name: rows.slice(0, 0) for name, rows in self._rows.items()}, [END] * len(self.places))
 
-    def _batch(self, changes: Rows, watermark: int | None) -> pa.Table:
+    def _batch(self, changes: Rows, reached: Sequence[int | None]) -> pa.Table:
         self._rows = dict(changes)
-        self._known = dict(self.watermarks[0])  # tasks that run later must not see what others report
-        # Processing time stands still, as if the clock had been set back: results must not depend on it.
-        self.time = Time(self.time.watermark, watermark, 1_000_000, self.time.batch + 1)
+        # Tasks that run later must not see what others report.
+        self._known = {place: dict(known) for place, known in self.watermarks.items()}
+        before = [now for _, now in self.times] or [None] * len(reached)
+        self.times = [[*pair] for pair in zip(before, reached, strict=True)]
+        self.number += 1
         with _without_spark(self):
             return self._engine.batch(self._frame)
 
@@ -88,10 +94,11 @@ class Job:
         """What a task reports: the watermark of a partition, and rows that came too late: there are none."""
         late = {key for key in report if key[1] == "late"}
         assert not late, f"Readers take rows for late that are not: {report}"
-        self.watermarks[0] |= {place: watermark for (*_, place), watermark in report.items()}
+        for (*_, source, place), watermark in report.items():
+            self.watermarks.setdefault(int(source), {})[place] = watermark
 
     def watermarks_of(self, source: int, prefix: str) -> dict[str, int]:
-        return self._known
+        return self._known.get(source, {})
 
     def files(self, operator: str, partition: int) -> Any:
         """Whether a state partition has anything."""
@@ -122,14 +129,16 @@ class _MemoryStage(OperatorTask):
     def __call__(self, batches: Any) -> Iterator[pa.RecordBatch]:
         job: Any = self.reports
         received = [batch for batch in batches if batch.num_rows]
-        for partition, inputs in self._by_partition(received, job, job.time):
+        # Processing time stands still, as if the clock had been set back: results must not depend on it.
+        time = time_of(job.times, self.sources, 1000, self.delay, job.number)
+        for partition, inputs in self._by_partition(received, job, time):
             state = job.state.setdefault((self.name, partition), {t.name: StateTable(t) for t in self.operator.tables})
             if isinstance(self.operator, DropsLateRows):
-                changes, late = self.operator.step_with_late(state, inputs, job.time)
+                changes, late = self.operator.step_with_late(state, inputs, time)
                 wrong = [row for rows in late for row in rows.to_pylist()]
                 assert not wrong, f"{self.name} takes rows for late that are not: {wrong}"
             else:
-                changes = self.operator.step(state, inputs, job.time)
+                changes = self.operator.step(state, inputs, time)
             yield from changes.cast(self.operator.output).to_batches()
 
 
@@ -162,7 +171,7 @@ class _Inputs:
         return self._job._engine.source(pa.schema([("id", pa.int64())]), lambda: pa.table({"id": [0]}))
 
     def place_of(self, scan: Any) -> int:
-        return 0
+        return self._job.places.setdefault(scan.table.name, len(self._job.places))
 
     def scan(
         self,
@@ -204,9 +213,10 @@ class _Plan:
 
     @property
     def read(self) -> ReadColumns | None:
-        names = {name: f"__read_{name}" for name in self._rows.names if not name.startswith("__")}
+        names = {name: f"__read_{name}" for name in self._rows.names if name != PLACE}
         read = ReadColumns(names, "__refused", (PLACE,), lambda frame, kept: frame.selectExpr(*self._kept, *kept))
-        return read if PLACE in self._rows.names else None
+        # A message of changes is several rows, which readers do not make.
+        return read if PLACE in self._rows.names and POSITION not in self._rows.names else None
 
     @property
     def _kept(self) -> list[str]:
@@ -215,7 +225,7 @@ class _Plan:
     @property
     def _columns(self) -> pa.Schema:
         """All columns for whoever decodes, and those that were read."""
-        read = [f.with_name(f"__read_{f.name}") for f in self._rows if not f.name.startswith("__")]
+        read = [f.with_name(f"__read_{f.name}") for f in self._rows if f.name != PLACE]
         return pa.schema([*self._rows, *read, ("__refused", pa.bool_())])
 
     def reader(self, splits: Any) -> Iterator[pa.RecordBatch]:
@@ -226,7 +236,7 @@ class _Plan:
             read = [
                 pc.if_else(pc.is_valid(refused), pa.scalar(None, f.type), batch.column(f.name))
                 for f in self._rows
-                if not f.name.startswith("__")
+                if f.name != PLACE
             ]
             yield pa.RecordBatch.from_arrays([*batch.columns, *read, refused], schema=self._columns)
 
@@ -303,17 +313,17 @@ def _windows(lowering: Lowering, node: n.WindowTable) -> DuckFrame:
     """Spark's windows are a generator, too."""
     frame: Any = lowering.lower(node.input)
     spec, time = node.spec, f'"{node.time}"'
-    step = f"INTERVAL '{spec.slide or spec.size} milliseconds'"
-    size = f"INTERVAL '{spec.size} milliseconds'"
-    starts, ends = f"time_bucket({step}, {time}, TIMESTAMP '1970-01-01')", f"__hw_start + {size}"
-    number = "0"
-    if spec.function == "HOP" and not node.paned:
-        number = f"unnest(range({spec.size // spec.slide}))"
-        starts = f"{starts} - __hw_number * {step}"
+    slide = spec.size if spec.function == "TUMBLE" else spec.slide
+    step, size = _millis(slide), _millis(spec.size)
+    first = f"TIMESTAMP '1970-01-01' + {_millis(spec.offset)}"
+    pane, whole = (f"time_bucket({length}, {time}, {first})" for length in (step, size))
+    number = "0" if node.paned else f"unnest(range({-(-spec.size // slide)}))"
+    starts, ends = f"{pane} - __hw_number * {step}", f"__hw_start + {size}"
+    if spec.function == "CUMULATE":
+        starts = pane if node.paned else whole
+        ends = f"{whole} + {size}" if node.paned else f"__hw_start + (__hw_number + 1) * {step}"
     elif spec.function == "SESSION":
-        starts = time
-    else:
-        assert spec.function in {"TUMBLE", "HOP"}
+        starts, number = time, "0"
     names = ", ".join(
         f'"{name}"' for name in (*node.input.names, *base.HIDDEN, "__task") if name in [*frame.columns, "__task"]
     )
@@ -321,7 +331,13 @@ def _windows(lowering: Lowering, node: n.WindowTable) -> DuckFrame:
     started = f"(SELECT *, {starts} AS __hw_start FROM {numbered})"
     last = time if spec.function == "SESSION" else f"{ends} - INTERVAL '1 milliseconds'"
     start, end, moment = (f'"{c.name}"' for c in node.added)
-    return frame._sql(f"SELECT {names}, __hw_start AS {start}, {ends} AS {end}, {last} AS {moment} FROM {started}")
+    inside = "TRUE" if spec.function == "SESSION" or node.paned else f"{time} < {ends}"
+    bounds = f"__hw_start AS {start}, {ends} AS {end}, {last} AS {moment}"
+    return frame._sql(f"SELECT {names}, {bounds} FROM {started} WHERE {inside}")
+
+
+def _millis(length: int) -> str:
+    return f"INTERVAL '{length} milliseconds'"
 
 
 def _stored(run: Run) -> Run:

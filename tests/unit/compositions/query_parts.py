@@ -66,6 +66,8 @@ class Parts:
         return [name for name in names if name in chosen]
 
     def condition(self, made: Query, alias: str = "t") -> str:
+        if self.random.random() < 0.3:
+            return self._other_condition(made, alias)
         name = self.random.choice(made.comparable)
         one = f"{alias}.{name}"
         kind = made.columns[name]
@@ -79,6 +81,30 @@ class Parts:
         if self.random.random() < 0.25:
             return f"({simple} {self.random.choice(['AND', 'OR'])} {self.condition(made, alias)})"
         return simple
+
+    def _other_condition(self, made: Query, alias: str) -> str:
+        """One of those that may be unknown in other ways than a comparison."""
+        name = self.random.choice(made.comparable)
+        one, kind = f"{alias}.{name}", made.columns[name]
+        values = LITERALS[kind] + [f"{alias}.{other}" for other in made.of(kind)]
+        a, b, c = (self.random.choice(values) for _ in range(3))
+        no, true = self.random.choice(["", "NOT "]), self.random.choice(["TRUE", "FALSE"])
+        choices = [
+            f"{one} {no}BETWEEN {a} AND {b}",
+            f"{one} {no}IN ({a}, {b}, {c})",
+            f"{one} IS {no}DISTINCT FROM {a}",
+            f"({one} < {a}) IS {no}{true}",
+            f"CASE {one} WHEN {a} THEN {true} WHEN {b} THEN FALSE ELSE TRUE END",
+            f"COALESCE({one} = {a}, {true})",
+            f"NULLIF({one}, {a}) = {b}",
+            f"NOT ({one} = {a} AND {self.condition(made, alias)})",
+            f"({one} = {a} OR {one} = {b}) AND ({one} = {a} OR {self.condition(made, alias)})",
+        ]
+        if kind == TEXT:
+            choices += [f"{one} {no}LIKE '{self.random.choice(['a%', '%b', '_'])}'", f"UPPER({one}) = 'A'"]
+        if kind == NUMBER:
+            choices += [f"{one} + 1 > {a}", f"-{one} < {a}", f"MOD({one}, 2) = 1", f"CAST({one} AS STRING) = '1'"]
+        return f"({self.random.choice(choices)})"
 
     def value(self, made: Query) -> tuple[str, str]:
         """An expression over `t` and its type."""
@@ -111,12 +137,12 @@ class Parts:
         # DuckDB's sum of BIGINT is wider.
         return (f"{call}{only}" if "SUM" not in call else f"[[{call}{only}|CAST({call}{only} AS BIGINT)]]"), kind
 
-    def order(self, made: Query, names: list[str]) -> str:
+    def order(self, made: Query, names: list[str], alias: str = "t") -> str:
         parts = []
         for name in names:
             how = self.random.choice(["", " DESC"])
             nulls = self.random.choice([" NULLS FIRST", " NULLS LAST"])
-            parts.append(f"t.{name}{how}{nulls}")
+            parts.append(f"{alias}.{name}{how}{nulls}")
         return ", ".join(parts)
 
 

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from query_parts import ARRAY, BASES, DECIMAL, LITERALS, NUMBER, TEXT, Parts, Query
+from nested_queries import NestedQueries
+from query_parts import ARRAY, BASES, DECIMAL, LITERALS, NUMBER, TEXT, Query
 from window_queries import window_query
 
+_FRAMES = [
+    "",
+    "LAG",
+    "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
+    "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
+    "ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING",
+    "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+    "RANGE BETWEEN 1 PRECEDING AND CURRENT ROW",
+    "RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING",
+]
 
-class Generator(Parts):
+
+class Generator(NestedQueries):
     """Whole queries: a table, and operators over it."""
 
     def query(self) -> Query:
@@ -16,7 +28,9 @@ class Generator(Parts):
         made = self._base() if self.random.random() < 0.8 else window_query(self)
         while len(made.operators) < wanted:
             rules = [self._select, self._join, self._aggregate, self._rank, self._set, self._semi, self._over]
-            rules += [self._unnest, self._join, self._aggregate, self._scalar, self._limit]
+            rules += [self._unnest, self._join, self._aggregate, self._scalar, self._limit, self._overs, self._lists]
+            rules += [self.nested, self.rows_in, self.in_having, self.lateral, self.with_twice, self.comma_list]
+            rules += [self.total_join, self.using, self.cube]
             made = self.random.choice(rules)(made) or made
         return made
 
@@ -24,7 +38,7 @@ class Generator(Parts):
         name = self.random.choice(list(BASES))
         return Query(f"SELECT * FROM {name}", f"SELECT * FROM {name}", BASES[name])
 
-    def _other(self, made: Query) -> Query:
+    def other(self, made: Query) -> Query:
         """Another input: a table, something small over one, or the very same."""
         chance = self.random.random()
         if chance < 0.2:
@@ -50,7 +64,7 @@ class Generator(Parts):
         return self.made("distinct" if distinct else "select", made, text, {n: k for n, (_, k) in items.items()})
 
     def _equality(self, left: Query, right: Query) -> str | None:
-        pairs = [(a, b) for a in left.comparable for b in right.of(left.columns[a])]
+        pairs = self.on_pairs(left, right)
         if not pairs:
             return None
         chosen = self.random.sample(pairs, min(len(pairs), self.random.choice([1, 1, 1, 2])))
@@ -60,7 +74,7 @@ class Generator(Parts):
         condition = self._equality(left, right)
         if condition is None:
             return None
-        pairs = [(a, b) for a in left.comparable for b in right.of(left.columns[a])]
+        pairs = self.on_pairs(left, right)
         if self.random.random() < 0.35:
             a, b = self.random.choice(pairs)
             condition += f" AND t.{a} {self.random.choice(['<', '<=', '<>', '>'])} s.{b}"
@@ -71,7 +85,7 @@ class Generator(Parts):
         return condition
 
     def _join(self, made: Query) -> Query | None:
-        other = self._other(made)
+        other = self.other(made)
         if self.random.random() < 0.3:
             made, other = other, made
         on = self._on(made, other)
@@ -93,8 +107,8 @@ class Generator(Parts):
         return self.made(kind.lower(), made, text, items, other)
 
     def _semi(self, made: Query) -> Query | None:
-        other = self._other(made)
-        pairs = [(a, b) for a in made.comparable for b in other.of(made.columns[a])]
+        other = self.other(made)
+        pairs = self.on_pairs(made, other)
         if not pairs:
             return None
         a, b = self.random.choice(pairs)
@@ -121,13 +135,13 @@ class Generator(Parts):
 
     def _scalar(self, made: Query) -> Query | None:
         """A scalar subquery in a condition, correlated or not."""
-        other = self._other(made)
+        other = self.other(made)
         numbers, others = made.of(NUMBER), other.of(NUMBER)
         if not numbers or not others:
             return None
         function = self.random.choice(["MAX", "MIN", "SUM", "COUNT"])
         best = f"SELECT {function}(s.{self.random.choice(others)}) FROM {{1}} AS s"
-        pairs = [(a, b) for a in made.comparable for b in other.of(made.columns[a])]
+        pairs = self.on_pairs(made, other)
         if pairs and self.random.random() < 0.5:
             a, b = self.random.choice(pairs)
             best += f" WHERE s.{b} = t.{a}"
@@ -212,8 +226,53 @@ class Generator(Parts):
         text = f"SELECT t.*, {call} AS {name} FROM {{0}} AS t"
         return self.made(f"{function.lower()} over{frame.lower()}", made, text, {**made.columns, name: NUMBER})
 
+    def _overs(self, made: Query) -> Query | None:
+        """Several calls over different rows of different windows."""
+        windows = [self._window(made, total=True) for _ in range(2)]
+        if None in windows or not made.of(NUMBER):
+            return None
+        items = {self.name("o"): self._over_call(made, str(window)) for window in windows}
+        shown = ", ".join(f"{call} AS {name}" for name, call in items.items())
+        text = f"SELECT t.*, {shown} FROM {{0}} AS t"
+        return self.made("several overs", made, text, {**made.columns, **dict.fromkeys(items, NUMBER)})
+
+    def _over_call(self, made: Query, window: str) -> str:
+        column, other = (f"t.{self.random.choice(made.of(NUMBER))}" for _ in range(2))
+        partition = f"PARTITION BY t.{self.random.choice(made.comparable)}"
+        function = self.random.choice(["SUM", "COUNT", "MIN", "MAX"])
+        frame = self.random.choice(_FRAMES)
+        if frame == "LAG":
+            call = (
+                f"{self.random.choice(['LAG', 'LEAD'])}({column}, {self.random.choice(['2', '1, 7'])}) OVER ({window})"
+            )
+            return f"[[{call}|CAST({call} AS BIGINT)]]"
+        if frame.startswith("RANGE BETWEEN 1"):
+            descending = self.random.choice(["", " DESC"])
+            # Flink has NULL in front, or in this order behind.
+            nulls = " NULLS LAST" if descending else " NULLS FIRST"
+            order = f"{partition} ORDER BY {other}{descending}"
+            return (
+                f"[[{function}({column}) OVER ({order} {frame})"
+                f"|CAST({function}({column}) OVER ({order}{nulls} {frame}) AS BIGINT)]]"
+            )
+        call = f"{function}({column}) OVER ({f'{window} {frame}' if frame else partition})"
+        return f"[[{call}|CAST({call} AS BIGINT)]]"
+
+    def _lists(self, made: Query) -> Query | None:
+        """All values of a group, in order."""
+        if not made.of(NUMBER):
+            return None
+        group, number = self.random.choice(made.comparable), self.random.choice(made.of(NUMBER))
+        names = [self.name("g"), self.name("a"), self.name("a")]
+        only = f" FILTER (WHERE {self.condition(made)})" if self.random.random() < 0.3 else ""
+        call = f"array_agg({self.random.choice(['', 'DISTINCT '])}t.{number}){only}"
+        size = f"[[CARDINALITY({call})|len({call})]] AS {names[1]}"
+        ordered = f"[[ARRAY_SORT({call})|list_sort({call}, 'ASC', 'NULLS FIRST')]] AS {names[2]}"
+        text = f"SELECT t.{group} AS {names[0]}, {size}, {ordered} FROM {{0}} AS t GROUP BY t.{group}"
+        return self.made("lists", made, text, dict(zip(names, (made.columns[group], NUMBER, ARRAY), strict=True)))
+
     def _set(self, made: Query) -> Query | None:
-        other = self._other(made)
+        other = self.other(made)
         names: list[tuple[str, str]] = []
         for kind in (NUMBER, TEXT, DECIMAL):
             names += list(zip(made.of(kind), other.of(kind), strict=False))[: self.random.randint(0, 2)]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from histories import COMPUTED_EVENTS, EVENTS, KAFKA, SCHEMAS, SCRIPT, UPSERT, Tables
+from histories import COMPUTED_EVENTS, EVENTS, KAFKA, SCHEMAS, SCRIPT, UPDATED_EVENTS, UPSERT, Tables
 from played_job import CONNECTION, Job
 from query_parts import Query
 from random_queries import Generator
@@ -162,9 +162,14 @@ def _shown(tables: dict[str, pa.Table]) -> str:
     return "\n".join(f"  {name}: {row}" for name, rows in tables.items() for row in rows.to_pylist())
 
 
-SESSIONS = (Session(), Session())
-for _session, _events in zip(SESSIONS, (EVENTS, COMPUTED_EVENTS), strict=True):
-    _session.sql(SCRIPT + _events)
+EARLY_AND_LATE = """
+SET 'table.exec.emit.early-fire.enabled' = 'true';
+SET 'table.exec.emit.late-fire.enabled' = 'true';
+SET 'table.exec.emit.allow-lateness' = '5 min';
+"""
+SESSIONS = (Session(), Session(), Session())
+for _session, _script in zip(SESSIONS, (EVENTS, COMPUTED_EVENTS, EVENTS + EARLY_AND_LATE), strict=True):
+    _session.sql(SCRIPT + UPDATED_EVENTS + _script)
 
 
 def played(seed: int) -> str:

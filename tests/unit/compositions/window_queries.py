@@ -6,6 +6,13 @@ from dataclasses import replace
 
 from query_parts import NUMBER, TEXT, TIME, Parts, Query, side
 
+_SIZES = {
+    "TUMBLE": [(10, 10), (15, 15)],
+    "HOP": [(10, 20), (5, 15), (4, 10), (12, 8)],
+    "CUMULATE": [(5, 15), (10, 10)],
+}
+"""The slide or step, and the size, in minutes: some are no multiples of the others, some have gaps between them."""
+
 
 def window_query(parts: Parts) -> Query:
     return _Windows(parts).query()
@@ -18,24 +25,30 @@ class _Windows:
         self.parts, self.random = parts, parts.random
 
     def query(self) -> Query:
-        rule = self.random.choice(
-            [self._aggregate, self._session, self._rank, self._join, self._join_groups, self._cascade, self._interval]
-        )
+        rules = [self._aggregate, self._session, self._rank, self._join, self._join_groups, self._cascade]
+        rule = self.random.choice([*rules, self._interval, self._over, self._as_of])
         return replace(rule(), timed=True)
 
     def _windowed(self) -> Query:
-        """The rows of the table in their windows."""
-        size, slide = self.random.choice([(15, 15), (10, 10), (20, 10)])
-        call = f"HOP(TABLE evt, DESCRIPTOR(ts), INTERVAL '{slide}' MINUTE, INTERVAL '{size}' MINUTE)"
-        if size == slide:
-            call = f"TUMBLE(TABLE evt, DESCRIPTOR(ts), INTERVAL '{size}' MINUTE)"
-        bucket = f"time_bucket(INTERVAL {slide} MINUTE, ts, TIMESTAMP '1970-01-01')"
-        shifted = (
-            f"SELECT *, {bucket} - unnest(range({size // slide})) * INTERVAL {slide} MINUTE AS window_start FROM evt"
-        )
-        duck = f"SELECT *, window_start + INTERVAL {size} MINUTE AS window_end FROM ({shifted})"
+        """The rows of a table in their windows."""
+        table = self.random.choice(["evt", "evt", "uevt", "cevt"])
+        function = self.random.choice(["TUMBLE", "HOP", "HOP", "CUMULATE"])
+        slide, size = self.random.choice(_SIZES[function])
+        lengths = [f"INTERVAL '{minutes}' MINUTE" for minutes in ([size] if function == "TUMBLE" else [slide, size])]
+        offset = self.random.choice([0, 0, 3])
+        lengths += [f"INTERVAL '{offset}' MINUTE"] if offset else []
+        call = f"{function}(TABLE {table}, DESCRIPTOR(ts), {', '.join(lengths)})"
+        step = size if function == "CUMULATE" else slide
+        bucket = f"time_bucket(INTERVAL {step} MINUTE, ts, TIMESTAMP '1970-01-01 00:0{offset}:00')"
+        numbers = f"unnest(range({-(-size // slide)}))"
+        if function == "CUMULATE":
+            bounds = f"{bucket} AS window_start, {bucket} + (1 + {numbers}) * INTERVAL {slide} MINUTE AS window_end"
+        else:
+            start = f"{bucket} - {numbers} * INTERVAL {slide} MINUTE"
+            bounds = f"{start} AS window_start, {start} + INTERVAL {size} MINUTE AS window_end"
+        duck = f"SELECT * FROM (SELECT *, {bounds} FROM {table}) WHERE ts >= window_start AND ts < window_end"
         columns = {"k": TEXT, "v": NUMBER, "w": NUMBER, "ts": TIME, "window_start": TIME, "window_end": TIME}
-        return Query(f"SELECT {', '.join(columns)} FROM TABLE({call})", duck, columns, ("windows",))
+        return Query(f"SELECT {', '.join(columns)} FROM TABLE({call})", duck, columns, (function.lower(),))
 
     def _aggregate(self) -> Query:
         made = self._windowed()
@@ -116,3 +129,26 @@ class _Windows:
         on = f"t.v = s.w AND s.ts BETWEEN t.ts + INTERVAL '{low}' MINUTE AND t.ts + INTERVAL '{high}' MINUTE"
         text = f"SELECT t.k AS k1, t.v AS v1, s.k AS k2, s.w AS w2 FROM {{0}} AS t {kind} {{1}} AS s ON {on}"
         return self.parts.made("interval join", made, text, {"k1": TEXT, "v1": NUMBER, "k2": TEXT, "w2": NUMBER}, made)
+
+    def _over(self) -> Query:
+        """In the order of time: rows with the same time are peers."""
+        calls = {}
+        for _ in range(2):
+            first = self.random.choice(["UNBOUNDED", "INTERVAL '5' MINUTE", "INTERVAL '20' MINUTE"])
+            partition = self.random.choice(["", "PARTITION BY t.k ", "PARTITION BY t.v, t.k "])
+            over = f"OVER ({partition}ORDER BY t.ts RANGE BETWEEN {first} PRECEDING AND CURRENT ROW)"
+            call = f"{self.random.choice(['SUM', 'COUNT', 'MIN', 'MAX'])}(t.{self.random.choice('vw')}) {over}"
+            calls[self.parts.name("o")] = f"[[{call}|CAST({call} AS BIGINT)]]"
+        columns = {"k": TEXT, "v": NUMBER, "w": NUMBER, **dict.fromkeys(calls, NUMBER)}
+        shown = ", ".join(f"{call} AS {name}" for name, call in calls.items())
+        text = f"SELECT t.k, t.v, t.w, {shown} FROM evt AS t"
+        return Query(side(text, 0), side(text, 1), columns, ("over in the order of time",))
+
+    def _as_of(self) -> Query:
+        """The version that was valid at the time of a row."""
+        kind = self.random.choice(["JOIN", "LEFT JOIN"])
+        where = self.random.choice(["", " WHERE t.w > 0", " WHERE s.w > 0"])
+        shown = "SELECT t.k AS k1, t.v AS v1, s.k AS k2, s.v AS v2 FROM evt AS t"
+        flink = f"{shown} {kind} versions FOR SYSTEM_TIME AS OF t.ts AS s ON t.v = s.id{where}"
+        duck = f"{shown} ASOF {kind} versions AS s ON t.v = s.id AND t.ts >= s.ts{where}"
+        return Query(flink, duck, {"k1": TEXT, "v1": NUMBER, "k2": TEXT, "v2": NUMBER}, (f"{kind.lower()} as of",))
