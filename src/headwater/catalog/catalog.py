@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from headwater.catalog.alter import altered, own_part
 from headwater.catalog.connector import Connector
 from headwater.catalog.databases import Databases, database_of
 from headwater.catalog.functions import Functions
@@ -26,7 +27,15 @@ from headwater.options.spelling import Spelling
 from headwater.options.translate import spelling_of
 from headwater.plugins import CONNECTORS
 from headwater.sql.paths import DEFAULT_DATABASE, joined, split
-from headwater.sql.statements import AlterTable, AlterView, CreateTable, CreateView, Drop, DropDatabase
+from headwater.sql.statements import (
+    AlterTable,
+    AlterView,
+    CreateTable,
+    CreateView,
+    Drop,
+    DropDatabase,
+    SchemaChange,
+)
 
 __all__ = ["Catalog"]
 
@@ -134,6 +143,16 @@ class Catalog:
         self._relations[path] = _checked(
             replace(table, spelling=spelling_of(options), option_positions=positions), [], self._connection
         )
+
+    def alter_schema(self, statement: SchemaChange) -> tuple[Table, CreateTable] | None:
+        """The table with other columns, key or watermark, and what the statement itself declares of it; None with IF
+        EXISTS if there is no such table."""
+        path = self._path(statement.name, statement.place)
+        if statement.if_exists and path not in self._relations:
+            return None
+        declared = altered(self.table(statement.name, statement.place), statement)
+        self._relations[path] = table = _resolved(declared, self._connection)
+        return table, own_part(declared, statement)
 
     def alter_view(self, statement: AlterView) -> View:
         view = self.get(statement.name, statement.place)

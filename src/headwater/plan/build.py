@@ -24,6 +24,7 @@ from headwater.plan.names import unique_names
 from headwater.plan.nodes import column_reference
 from headwater.plan.over_windows import Overs
 from headwater.plan.predicates import conjuncts, has_query
+from headwater.plan.query_trees import is_values
 from headwater.plan.ranks import Ranks, build_limited
 from headwater.plan.relation import Locate, Relation, expand_stars, output_name, relation_of, without_alias
 from headwater.plan.sink_columns import SinkRules, fitted
@@ -101,8 +102,12 @@ class Builder:
                 return self._set_operation(query, named)
             case exp.Subquery():
                 return self.query(query.this, named)
-        what = "JOIN" if isinstance(query, exp.Table) else type(query).__name__.upper()  # FROM (a JOIN b ON …)
-        raise self._unsupported(query, what)
+        if isinstance(query, exp.Table):
+            hint = "Parentheses are for queries and joins."
+            raise SqlError(
+                f"The table '{query.name}' cannot stand in parentheses.", position=self.locate(query), hint=hint
+            )
+        raise self._unsupported(query, type(query).__name__.upper())
 
     def _common_tables(self, query: exp.Expr, named: Named) -> dict[str, n.Node]:
         found: dict[str, n.Node] = {}
@@ -206,16 +211,21 @@ class Builder:
             case exp.Values():
                 node = self._values(source)
             case exp.Table() if function_name(source.this) in WINDOW_FUNCTIONS:
-                node = window_table(source.this, lambda table: self._table(table, named), self.locate)
+                node = window_table(source.this, lambda data: self._windowed(data, named), self.locate)
             case exp.Table() | exp.Lateral() if function_name(source.this):
                 raise no_table_function(source.this, self.locate)
             case _:
                 raise self._unsupported(source, type(source).__name__.upper())
         alias = source.args.get("alias")
         columns = [c.name for c in (alias.args.get("columns") or [])] if alias is not None else []
+        if source.alias and not columns and is_values(source) and len(node.columns) == 1:
+            columns = [source.alias]  # the only column of (VALUES …) AS t is called t, too, as in Flink
         if columns:
             node = self._renamed(node, columns, source)
         return node, source.alias_or_name
+
+    def _windowed(self, data: exp.Table | exp.Subquery, named: Named) -> n.Node:
+        return self._table(data, named) if isinstance(data, exp.Table) else self.query(data, named)
 
     def _path(self, source: exp.Expr, named: Named) -> tuple[str, ...]:
         """What may stand before the name of a table that has no alias."""

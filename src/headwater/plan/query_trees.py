@@ -75,6 +75,12 @@ def query_of(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
+def is_values(tree: exp.Expr) -> bool:
+    """Whether the query is nothing but VALUES, without an order or a limit."""
+    query = query_of(tree)
+    return isinstance(query, exp.Values) and not any(query.args.get(clause) for clause in ("order", "limit", "offset"))
+
+
 def rows_asked_for(query: exp.Expr, *, any_row: bool) -> exp.Expr:
     """The query without what says nothing about which values are in it, nor, with `any_row`, about whether it has
     one: the order, duplicates, a limit."""

@@ -9,6 +9,7 @@ from headwater.plan import nodes as n
 from headwater.plan.relation import Locate, Relation, free_name
 from headwater.sql.expressions import Scope, ScopeColumn, compile_expression
 from headwater.sql.types import INT, SqlType
+from headwater.sql.user_calls import ScalarCall, function_of
 
 __all__ = ["unnested"]
 
@@ -26,7 +27,7 @@ def unnested(left: Relation, tree: exp.Unnest, taken: set[str], locate: Locate, 
         )
     elements = [(name, kind.as_nullable() if outer else kind) for name, kind in found]
     ordinality = [("ORDINALITY", INT.as_nullable(nullable=outer))] if tree.args.get("offset") else []
-    shown = _named([*elements, *ordinality], tree, locate)
+    shown = _named(elements, ordinality, tree, locate)
     columns = [n.Column(free_name(name, taken), kind) for name, kind in shown]
     taken.update(c.name for c in columns)
     node = n.Unnest(
@@ -53,11 +54,20 @@ def _elements(kind: SqlType) -> list[tuple[str, SqlType]]:
     return [("EXPR$0", element)]
 
 
-def _named(columns: list[tuple[str, SqlType]], tree: exp.Unnest, locate: Locate) -> list[tuple[str, SqlType]]:
+def _named(
+    elements: list[tuple[str, SqlType]], ordinality: list[tuple[str, SqlType]], tree: exp.Unnest, locate: Locate
+) -> list[tuple[str, SqlType]]:
+    columns = [*elements, *ordinality]
     alias = tree.args.get("alias")
     names = [c.name for c in (alias.args.get("columns") or [])] if alias is not None else []
     if not names:
-        return columns
+        # The only column of UNNEST(…) AS t is called t, too, as in Flink; that of a table function keeps its name.
+        renamed = tree.alias and len(elements) == 1 and not _is_table_function(tree.expressions[0])
+        return [(tree.alias, elements[0][1]), *ordinality] if renamed else columns
     if len(names) != len(columns):
         raise SqlError(f"{len(names)} column names are given for {len(columns)} columns.", position=locate(tree))
     return [(name, kind) for name, (_, kind) in zip(names, columns, strict=True)]
+
+
+def _is_table_function(tree: exp.Expr) -> bool:
+    return isinstance(tree, ScalarCall) and function_of(tree).kind == "table"

@@ -73,17 +73,20 @@ def no_table_function(call: exp.Expr, locate: Locate) -> SqlError:
     return SqlError(f"There is no table function {name}.", position=locate(call), hint=hint)
 
 
-def window_table(call: exp.Expr, table: Callable[[exp.Table], n.Node], locate: Locate) -> n.WindowTable:
-    """What a window function in FROM gives; `table` plans the table that it is given."""
+def window_table(
+    call: exp.Expr, planned: Callable[[exp.Table | exp.Subquery], n.Node], locate: Locate
+) -> n.WindowTable:
+    """What a window function in FROM gives; `planned` is the table, or the query, that it is given."""
     name = function_name(call)
     arguments = _named(name, call, WINDOW_FUNCTIONS[name], locate)
     data = arguments["DATA"]
-    if not isinstance(data, exp.Table):
-        raise SqlError(f"The first argument of {name} is a table: TABLE t.", position=locate(data))
+    if not isinstance(data, exp.Table | exp.Subquery):
+        fact = f"The first argument of {name} is a table, TABLE t, or a query in parentheses."
+        raise SqlError(fact, position=locate(data))
     partition = data.args.get("partition")
     plain = data.copy()
     plain.set("partition", None)
-    node = table(plain)
+    node = planned(plain)
     time = _described_column(arguments["TIMECOL"], name, locate)
     scope = Scope(tuple(ScopeColumn(data.name, c.name, c.name, c.type) for c in node.columns))
     by = _partition(name, partition, scope, locate) if partition is not None else ()

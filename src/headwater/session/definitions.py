@@ -148,6 +148,8 @@ class Definitions:
                 self._create_view(statement)
             case s.AlterTable():
                 self.catalog.alter_table(statement)
+            case s.AlterSchema() | s.DropFromSchema() | s.RenameColumn():
+                self._alter_schema(statement)
             case s.AlterView():
                 self._alter_view(statement)
             case s.Drop():
@@ -189,6 +191,12 @@ class Definitions:
         trial = self.catalog.copy()
         view_columns(trial.create_view(statement), trial)
         self.catalog.create_view(statement)
+
+    def _alter_schema(self, statement: s.SchemaChange) -> None:
+        changed = self.catalog.copy().alter_schema(statement)
+        if changed is not None:
+            check_table(*changed)
+            self.catalog.alter_schema(statement)
 
     def _alter_view(self, statement: s.AlterView) -> None:
         trial = self.catalog.copy()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from sqlglot import exp
 
@@ -16,6 +17,7 @@ from headwater.sql.script import Script, position_of
 from headwater.sql.types import SqlType
 
 __all__ = [
+    "AlterSchema",
     "AlterTable",
     "AlterView",
     "Column",
@@ -27,6 +29,7 @@ __all__ = [
     "Describe",
     "Drop",
     "DropDatabase",
+    "DropFromSchema",
     "DropFunction",
     "Explain",
     "Insert",
@@ -37,7 +40,9 @@ __all__ = [
     "PhysicalColumn",
     "Query",
     "Quit",
+    "RenameColumn",
     "Reset",
+    "SchemaChange",
     "SetOption",
     "Show",
     "Statement",
@@ -168,6 +173,46 @@ class AlterTable(Statement):
     reset: tuple[str, ...] = ()
     rename: str = ""
     if_exists: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlterSchema(Statement):
+    """ALTER TABLE … ADD or MODIFY: what is new, or is replaced, of what stands between the parentheses of CREATE TABLE.
+    `places` has the column behind which a column goes, None for FIRST; others are added at the end, or stay."""
+
+    name: str
+    action: Literal["ADD", "MODIFY"]
+    columns: tuple[Column, ...] = ()
+    places: Mapping[str, str | None] = field(default_factory=dict)
+    column_positions: Mapping[str, Position] = field(default_factory=dict)
+    primary_key: tuple[str, ...] | None = None
+    watermark: WatermarkDeclaration | None = None
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropFromSchema(Statement):
+    """ALTER TABLE … DROP: columns, or the primary key, or the watermark."""
+
+    name: str
+    columns: tuple[str, ...] = ()
+    column_positions: Mapping[str, Position] = field(default_factory=dict)
+    what: Literal["COLUMNS", "PRIMARY KEY", "WATERMARK"] = "COLUMNS"
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RenameColumn(Statement):
+    """ALTER TABLE … RENAME old TO new."""
+
+    name: str
+    old: str
+    new: str
+    column_positions: Mapping[str, Position] = field(default_factory=dict)
+    if_exists: bool = False
+
+
+SchemaChange = AlterSchema | DropFromSchema | RenameColumn
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -147,6 +147,28 @@ def test_unnest() -> None:
 
 
 @pytest.mark.parametrize(
+    ("query", "fact"),
+    [
+        ("SELECT tag, 1 FROM log_ CROSS JOIN UNNEST(tags) AS tag", ""),
+        ("SELECT tag.tag, 1 FROM log_, UNNEST(tags) tag", ""),
+        ("SELECT tag, tag.`ORDINALITY` FROM log_ CROSS JOIN UNNEST(tags) WITH ORDINALITY AS tag", ""),
+        ("SELECT a, 1 FROM log_, UNNEST(ARRAY[ROW('x')]) AS a", ""),
+        ("SELECT a, 1 FROM (VALUES ('x'), ('y')) AS a", ""),
+        ("SELECT `EXPR$0`, 1 FROM log_, UNNEST(tags) AS tag", "Unknown column"),
+        ("SELECT `EXPR$0`, 1 FROM (VALUES ('x')) AS a", "Unknown column"),
+        ("SELECT a, 1 FROM (VALUES ('x') ORDER BY 1 LIMIT 1) AS a", "Unknown column"),
+        ("SELECT a, 1 FROM (SELECT who FROM log_) AS a", "Unknown column"),
+    ],
+)
+def test_the_only_column_of_an_unnest_is_named_by_its_alias(query: str, fact: str) -> None:
+    if not fact:
+        plan(f"INSERT INTO shown {query}")
+        return
+    with pytest.raises(SqlError, match=fact):
+        plan(f"INSERT INTO shown {query}")
+
+
+@pytest.mark.parametrize(
     ("joined", "fact"),
     [
         ("CROSS JOIN UNNEST(who) AS t (x)", "UNNEST takes an array, a map or a multiset, not STRING"),

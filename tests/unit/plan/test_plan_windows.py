@@ -51,6 +51,10 @@ def scan_of(root: n.Node) -> n.Scan:
             "SELECT who, COUNT(*) FROM TABLE(TUMBLE(DATA => TABLE clicks, TIMECOL => DESCRIPTOR(ts), "
             "SIZE => INTERVAL '1' DAY, OFFSET => INTERVAL '8' HOUR)) GROUP BY who, window_start, window_end"
         ),
+        (
+            "SELECT who, COUNT(*) FROM TABLE(TUMBLE((SELECT who, ts FROM clicks WHERE n > 0), DESCRIPTOR(ts), "
+            "INTERVAL '1' MINUTE)) GROUP BY who, window_start, window_end"
+        ),
         "SELECT who, COUNT(*) FROM clicks GROUP BY who, TUMBLE(ts, INTERVAL '1' MINUTE)",
         (
             "SELECT x, COUNT(*) FROM clicks CROSS JOIN UNNEST(ARRAY[who, 'all']) AS t (x) "

@@ -136,7 +136,7 @@ REFUSED = {
     ),
     "delete": ("DELETE FROM orders WHERE id = 1", "upsert-kafka"),
     "update": ("UPDATE orders SET id = 1", "upsert-kafka"),
-    "add a column": ("ALTER TABLE orders ADD note STRING", "CREATE OR REPLACE TABLE orders"),
+    "add a column that is there": ("ALTER TABLE orders ADD who STRING", "ALTER TABLE … MODIFY who changes it"),
     "reset what is not set": ("ALTER TABLE orders RESET ('nosuch')", "has no option 'nosuch' to reset"),
     "set what is wrong": ("ALTER TABLE orders SET ('scan.startup.mode' = 'x')", "scan.startup.mode"),
     "create table as with other columns": (

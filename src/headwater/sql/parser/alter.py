@@ -2,16 +2,49 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from dataclasses import dataclass
+from typing import Literal
 
+from headwater.sql.parser.columns import AlteredColumnParser
 from headwater.sql.parser.origin import StatementText
 from headwater.sql.parser.parser import Parser
 from headwater.sql.parser.unsupported import refuse
 from headwater.sql.paths import DEFAULT_CATALOG
-from headwater.sql.statements import AlterTable, AlterView, CreateDatabase, DropDatabase, Statement, Use
+from headwater.sql.statements import (
+    AlterSchema,
+    AlterTable,
+    AlterView,
+    CreateDatabase,
+    DropDatabase,
+    DropFromSchema,
+    RenameColumn,
+    SchemaChange,
+    Statement,
+    Use,
+)
 from headwater.sql.tokens import Token
 
 __all__ = ["AlterationParser"]
+
+_BY_TOPIC = "The topic decides how its rows are spread over partitions."
+_PARTS = {
+    ("PARTITION", "("): "PARTITION",
+    ("IF", "NOT", "EXISTS", "PARTITION"): "PARTITION",
+    ("IF", "EXISTS", "PARTITION"): "PARTITION",
+    ("DISTRIBUTION", "BY"): "DISTRIBUTION",
+    ("DISTRIBUTION", "INTO"): "DISTRIBUTION",
+}
+"""What tables have in other systems, and topics have not."""
+
+
+@dataclass(frozen=True)
+class _Start:
+    """ALTER TABLE [IF EXISTS] name."""
+
+    first: Token
+    subject: Token
+    name: str
+    if_exists: bool
 
 
 class AlterationParser:
@@ -27,14 +60,17 @@ class AlterationParser:
         if self.cursor.accept("VIEW"):
             return self._alter_view(first)
         what = "ALTER what?" if self.cursor.at_end else f"ALTER {self.cursor.here.text.upper()} is not supported"
-        return self.cursor.fail(what, hint="Supported: ALTER TABLE … SET, RESET, RENAME TO; ALTER VIEW.")
+        hint = "Supported: ALTER TABLE … ADD, MODIFY, DROP, RENAME, SET, RESET; ALTER VIEW … AS, RENAME TO."
+        return self.cursor.fail(what, hint=hint)
 
-    def _alter_table(self, first: Token) -> AlterTable:
+    def _alter_table(self, first: Token) -> AlterTable | SchemaChange:
         if_exists = self._if("EXISTS")
         name = self.parser.names.table_name()
         subject = self.cursor.previous
+        start = _Start(first, subject, name, if_exists)
         if self.cursor.accept("RENAME"):
-            self._refuse_column()
+            if not self.cursor.at("TO"):
+                return self._rename_column(start)
             rename = self._renamed()
             return AlterTable(name=name, rename=rename, if_exists=if_exists, **self.text.since(first, subject))
         if self.cursor.accept("SET"):
@@ -47,20 +83,69 @@ class AlterationParser:
         if self.cursor.accept("RESET"):
             keys = tuple(self.parser.hints.keys())
             return AlterTable(name=name, reset=keys, if_exists=if_exists, **self.text.since(first, subject))
-        return self._unsupported(name)
+        if action := self.cursor.accept_any(("ADD", "MODIFY")):
+            return self._alter_schema(start, "ADD" if action == "ADD" else "MODIFY")
+        if self.cursor.accept("DROP"):
+            return self._drop(start)
+        return self.cursor.fail_expected("SET, RESET, RENAME, ADD, MODIFY or DROP")
 
-    def _unsupported(self, name: str) -> NoReturn:
-        word = self.cursor.here.text.upper()
-        if word not in ("ADD", "MODIFY", "DROP"):
-            self.cursor.fail_expected("SET, RESET or RENAME TO")
-        hint = f"Change the columns in CREATE TABLE, or write CREATE OR REPLACE TABLE {name}."
-        self.cursor.fail(f"ALTER TABLE … {word} is not supported", hint=hint)
+    def _alter_schema(self, start: _Start, action: Literal["ADD", "MODIFY"]) -> AlterSchema:
+        self._refuse_parts(action)
+        elements = AlteredColumnParser(self.parser, self.text.script).parse()
+        return AlterSchema(
+            name=start.name,
+            action=action,
+            columns=tuple(elements.columns),
+            places=elements.places,
+            column_positions=elements.positions,
+            primary_key=elements.primary_key,
+            watermark=elements.watermark,
+            if_exists=start.if_exists,
+            **self.text.since(start.first, start.subject),
+        )
 
-    def _refuse_column(self) -> None:
-        """`RENAME a TO b` is about a column, `RENAME TO b` about the table."""
-        if not self.cursor.at("TO"):
-            hint = "Change the columns in CREATE TABLE, or write CREATE OR REPLACE TABLE."
-            self.cursor.fail("ALTER TABLE … RENAME of a column is not supported", hint=hint)
+    def _drop(self, start: _Start) -> DropFromSchema:
+        """`DROP column`, `DROP (a, b)`, `DROP PRIMARY KEY`, `DROP WATERMARK`."""
+        self._refuse_parts("DROP")
+        if self.cursor.at("CONSTRAINT") and self.cursor.peek().word != "":
+            hint = "The primary key is the only constraint: write DROP PRIMARY KEY."
+            self.cursor.fail("ALTER TABLE … DROP CONSTRAINT is not supported", hint=hint)
+        what: Literal["COLUMNS", "PRIMARY KEY", "WATERMARK"] = "COLUMNS"
+        columns: list[Token] = []
+        if self.cursor.accept("PRIMARY", "KEY"):
+            what = "PRIMARY KEY"
+        elif self.cursor.accept("WATERMARK"):
+            what = "WATERMARK"
+        elif self.cursor.at("("):
+            columns = self.parser.names.columns()
+        else:
+            columns = [self.cursor.here]
+            self.parser.names.column()
+        return DropFromSchema(
+            name=start.name,
+            columns=tuple(token.text for token in columns),
+            column_positions={token.text: self.text.script.position(token) for token in columns},
+            what=what,
+            if_exists=start.if_exists,
+            **self.text.since(start.first, start.subject),
+        )
+
+    def _rename_column(self, start: _Start) -> RenameColumn:
+        token = self.cursor.here
+        old = self.parser.names.column().name
+        self.cursor.expect("TO")
+        new_token = self.cursor.here
+        new = self.parser.names.column().name
+        positions = {old: self.text.script.position(token), new: self.text.script.position(new_token)}
+        origin = self.text.since(start.first, start.subject)
+        return RenameColumn(
+            name=start.name, old=old, new=new, column_positions=positions, if_exists=start.if_exists, **origin
+        )
+
+    def _refuse_parts(self, action: str) -> None:
+        for words, part in _PARTS.items():
+            if self.cursor.at(*words):
+                self.cursor.fail(f"ALTER TABLE … {action} {part} is not supported", hint=_BY_TOPIC)
 
     def _alter_view(self, first: Token) -> AlterView:
         name = self.parser.names.table_name("the name of the view")

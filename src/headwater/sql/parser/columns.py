@@ -11,7 +11,7 @@ from headwater.sql.statements import Column, ComputedColumn, MetadataColumn, Phy
 from headwater.sql.tokens import Token
 from headwater.sql.types import SqlType
 
-__all__ = ["ColumnParser", "TableElements"]
+__all__ = ["AlteredColumnParser", "ColumnParser", "TableElements"]
 
 _NOT_ENFORCED = (
     "Flink does not own the data, so it cannot check a key. Write PRIMARY KEY (…) NOT ENFORCED "
@@ -29,6 +29,7 @@ class TableElements:
     key: list[Token] | None = None
     watermark: WatermarkDeclaration | None = None
     watermark_column: Token | None = None
+    places: dict[str, str | None] = field(default_factory=dict)
 
     @property
     def primary_key(self) -> tuple[str, ...] | None:
@@ -142,3 +143,22 @@ class ColumnParser:
         key = self.parser.literals.string().name if self.cursor.accept("FROM") else name
         virtual = self.cursor.accept("VIRTUAL")
         return MetadataColumn(name, sql_type, key, virtual, self.parser.comment())
+
+
+class AlteredColumnParser(ColumnParser):
+    """What ALTER TABLE … ADD and MODIFY take: one element, or several in parentheses. A column says where it goes."""
+
+    def parse(self) -> TableElements:
+        if self.cursor.at("("):
+            return super().parse()
+        self._element()
+        return self.elements
+
+    def _column(self) -> None:
+        """`column [FIRST | AFTER other]`."""
+        super()._column()
+        name = self.elements.columns[-1].name
+        if self.cursor.accept("FIRST"):
+            self.elements.places[name] = None
+        elif self.cursor.accept("AFTER"):
+            self.elements.places[name] = self.parser.names.column().name

@@ -64,6 +64,9 @@ class RelationParser:
 
     def table_argument(self) -> exp.Table:
         """The `t`, `t PARTITION BY a` or `t PARTITION BY (a, b)` behind the word TABLE in a table function."""
+        if self.cursor.at("("):
+            hint = "A query stands in parentheses, without TABLE in front of it."
+            self.cursor.fail_expected("the name of a table", hint=hint)
         table = self.parser.names.table()
         token = self.cursor.here
         if self.cursor.accept("PARTITION BY"):
