@@ -17,6 +17,7 @@ from headwater.plan import nodes as n
 from headwater.plan.predicates import conjuncts
 from headwater.plan.rewrite import rewrite
 from headwater.sql.typed import Expr
+from headwater.sql.types import BIGINT
 
 __all__ = ["refuse_unlimited_ranks", "with_rank_limits"]
 
@@ -115,6 +116,19 @@ _SWAPPED: dict[type[exp.Expr], type[exp.Expr]] = {
 }
 
 
+_FIRST = Expr("1L", BIGINT.not_null(), frozenset(), "1", literal=1)
+
+
+def _with_known_number(rank: n.Rank) -> n.Node:
+    """The number of the first row to come is 1, so the rank need not give it: rows are then passed on as they come, and
+    keep their times."""
+    unnumbered = replace(rank, columns=rank.input.columns, number="")
+    if unnumbered.kept != "first":
+        return rank
+    items = tuple(_FIRST if c.name == rank.number else n.column_reference(c) for c in rank.columns)
+    return n.Project(rank.columns, unnumbered, items)
+
+
 def _limited(node: n.Node, limits: _Limits) -> n.Node | None:
     """The node with these limits on the rank whose number the column is; None if it is not one. Filters in between do
     not change numbers; whatever else may, so it is not looked through."""
@@ -123,7 +137,9 @@ def _limited(node: n.Node, limits: _Limits) -> n.Node | None:
             lasts = [last for last in (node.last, limits.last) if last is not None]
             first, last = max(node.first, limits.first), min(lasts, default=None)
             # No number is within such limits: left to the filter, which drops all rows.
-            return None if last is not None and last < first else replace(node, first=first, last=last)
+            if last is not None and last < first:
+                return None
+            return _with_known_number(replace(node, first=first, last=last))
         case n.Project():
             column = next((e.column for c, e in node.items if c.name == limits.column), None)
             below = _limited(node.input, replace(limits, column=column)) if column is not None else None

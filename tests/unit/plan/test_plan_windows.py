@@ -55,6 +55,11 @@ def scan_of(root: n.Node) -> n.Scan:
             "SELECT who, COUNT(*) FROM TABLE(TUMBLE((SELECT who, ts FROM clicks WHERE n > 0), DESCRIPTOR(ts), "
             "INTERVAL '1' MINUTE)) GROUP BY who, window_start, window_end"
         ),
+        (
+            "SELECT who, COUNT(*) FROM TABLE(TUMBLE((SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY n "
+            "ORDER BY pt) AS place FROM clicks) WHERE place = 1), DESCRIPTOR(ts), INTERVAL '1' MINUTE)) "
+            "GROUP BY who, window_start, window_end"
+        ),
         "SELECT who, COUNT(*) FROM clicks GROUP BY who, TUMBLE(ts, INTERVAL '1' MINUTE)",
         (
             "SELECT x, COUNT(*) FROM clicks CROSS JOIN UNNEST(ARRAY[who, 'all']) AS t (x) "
@@ -200,3 +205,10 @@ def test_it_is_refused_with_the_reason(query: str, problem: str) -> None:
 
 def test_the_column_with_watermarks_has_one_name() -> None:
     assert operator.OWN_WATERMARK == typed.OWN_WATERMARK
+
+
+@pytest.mark.parametrize("order", ["pt DESC", "ts", "ts DESC", "who"])
+def test_rows_that_others_replace_have_no_time(order: str) -> None:
+    ranked = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY n ORDER BY {order}) AS place FROM clicks"
+    with pytest.raises(HeadwaterError, match="requires a time attribute"):
+        plan(f"SELECT who, COUNT(*) FROM ({ranked}) WHERE place = 1 GROUP BY who, TUMBLE(ts, INTERVAL '1' MINUTE)")

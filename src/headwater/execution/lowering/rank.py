@@ -30,10 +30,11 @@ def _rank(lowering: Lowering, node: n.Rank) -> DataFrame:
     frame = frame.selectExpr("*", f"{hash_sql(keys, row)} AS {HASH}", *arrival)
     # A timed operator knows its state partition by the number of its task, in a stage of its own.
     frame = lowering.by_key(node.input if node.closes is None else node, frame, node.partition)
-    operator = _operator(node, frame)
-    if node.closes is None:
+    # Only rows that are passed on as they came, once, keep the watermark that they came behind.
+    if node.closes is None and node.kept != "first":
         frame = frame.drop(OWN_WATERMARK, ORIGIN)
-    else:
+    operator = _operator(node, frame)
+    if node.closes is not None:
         closing = WindowInput(node.closes.end, KIND in frame.columns, OWN_WATERMARK in frame.columns)
         operator = AtWindowEnd(operator, (closing,), lowering.time_zone if node.closes.local else "")
     changes = lowering.keyed(node, frame, operator)
@@ -46,6 +47,7 @@ def _operator(node: n.Rank, frame: DataFrame) -> Operator:
     assert node.last is not None, "the planner refuses ranks without a limit"
     if node.deduplicates:
         values = [name for name in node.input.names if name not in node.partition]
+        values += [name for name in (OWN_WATERMARK, ORIGIN) if name in frame.columns]
         if node.kept:
             keys, rest, arrival = (pick(schema, names) for names in (node.partition, values, [ARRIVAL]))
             return DeduplicateByArrival(keys, rest, node.kept, arrival, node.before)

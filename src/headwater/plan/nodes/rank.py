@@ -79,6 +79,10 @@ class Rank(Unary):
 
     @cached_property
     def times(self) -> Mapping[str, TimeKind]:
+        """The first row to come is passed on when it comes, and never again: its time is as good as it was. Rows that
+        others replace have none: the watermark may have passed them when they are retracted."""
+        if self.kept == "first":
+            return self.input.times
         return {self.closes.time: self.closes.kind} if self.closes is not None and self.closes.time else {}
 
     @property
