@@ -67,15 +67,12 @@ def _name(call: exp.Expr) -> str:
 
 def _unknown(call: exp.Expr, locate: Locate) -> SqlError:
     known = [_TTL, *_WITHOUT_EFFECT]
-    hint = did_you_mean(_name(call), known)
+    detail = f"Hints of a query: {', '.join(known)}."
     if _name(call) == "OPTIONS":
-        hint = "OPTIONS stands behind the name of its table."
-    return SqlError(
-        f"Unknown hint '{call.this}'.",
-        position=locate(call),
-        detail=f"Hints of a query: {', '.join(known)}.",
-        hint=hint,
-    )
+        fact, detail = "OPTIONS is a hint of a table, not of a query.", f"Flink ignores it here. {detail}"
+        return SqlError(fact, position=locate(call), detail=detail, hint="Write FROM t /*+ OPTIONS(…) */.")
+    hint = did_you_mean(_name(call), known)
+    return SqlError(f"Unknown hint '{call.this}'.", position=locate(call), detail=detail, hint=hint)
 
 
 def with_state_ttls(

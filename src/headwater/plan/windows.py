@@ -45,6 +45,14 @@ GROUP_FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "SESSION": ("TIMECOL", "GAP"),
 }
 
+_TIME_ATTRIBUTE = (
+    "A time attribute is the column of a table's WATERMARK, or a computed column AS PROCTIME(), as it is: a CAST, or "
+    "another computation, turns it into a plain value."
+)
+_BEHIND_A_RANK = (
+    "Rows that others may replace have none. Keep the first of each key to come: ROW_NUMBER() OVER (PARTITION BY … "
+    "ORDER BY p) = 1, where p is a column AS PROCTIME()."
+)
 _OF_FLINK = frozenset({"FROM_CHANGELOG", "TO_CHANGELOG", "ML_PREDICT", "ML_EVALUATE", "VECTOR_SEARCH", "SNAPSHOT"})
 _TABLE_COLUMNS = ("window_start", "window_end", "window_time")
 _GROUP_COLUMNS = ("w$start", "w$end", "w$time")
@@ -214,10 +222,13 @@ def _time_column(tree: exp.Expr, name: str, node: n.Node, scope: Scope, locate: 
             f"The window function {name} requires a time attribute, but {compiled.text} is "
             f"{compiled.type.as_nullable()}.",
             position=locate(tree),
-            hint="A time attribute is the column of a table's WATERMARK, or a computed column AS PROCTIME(), as it is: "
-            "a CAST, or another computation, turns it into a plain value.",
+            hint=_BEHIND_A_RANK if _loses_its_time(node) else _TIME_ATTRIBUTE,
         )
     return compiled.column
+
+
+def _loses_its_time(node: n.Node) -> bool:
+    return any(isinstance(below, n.Rank) and below.closes is None and below.input.times for below in n.walk(node))
 
 
 def _partition(name: str, partition: exp.Expr, scope: Scope, locate: Locate) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def test_state_ttl_is_that_of_the_operator_that_reads_the_table(
         ("STATE_TTL('log_' = '1 x')", "STATE_TTL takes a duration.", "", "'1 x'"),
         ("STATE_TTL(log_)", "STATE_TTL takes names and durations.", "/*+ STATE_TTL(", "log_"),
         ("STATETTL('log_' = '1 h')", "Unknown hint 'STATETTL'.", "Did you mean 'STATE_TTL'?", "STATETTL"),
-        ("OPTIONS('a' = 'b')", "Unknown hint 'OPTIONS'.", "behind the name of its table", "OPTIONS"),
+        ("OPTIONS('a' = 'b')", "OPTIONS is a hint of a table, not of a query.", "Write FROM t /*+ OPTIONS", "OPTIONS"),
     ],
 )
 def test_wrong_hints(hint: str, fact: str, said: str, at: str) -> None:

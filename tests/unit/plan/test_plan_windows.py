@@ -210,5 +210,6 @@ def test_the_column_with_watermarks_has_one_name() -> None:
 @pytest.mark.parametrize("order", ["pt DESC", "ts", "ts DESC", "who"])
 def test_rows_that_others_replace_have_no_time(order: str) -> None:
     ranked = f"SELECT *, ROW_NUMBER() OVER (PARTITION BY n ORDER BY {order}) AS place FROM clicks"
-    with pytest.raises(HeadwaterError, match="requires a time attribute"):
+    with pytest.raises(HeadwaterError, match="requires a time attribute") as caught:
         plan(f"SELECT who, COUNT(*) FROM ({ranked}) WHERE place = 1 GROUP BY who, TUMBLE(ts, INTERVAL '1' MINUTE)")
+    assert "Keep the first of each key to come" in caught.value.hint

@@ -275,6 +275,8 @@ WRONG = [
     ("SELECT a FROM t LIMIT 1 LIMIT 2", 1, 25, 5, "A second LIMIT"),
     ("SELECT a FROM x.y.t", 1, 15, 1, "Unknown catalog 'x'"),
     ("SELECT a FROM t /*+ BROADCAST(t) */", 1, 21, 9, "Unknown hint 'BROADCAST'"),
+    ("SELECT a FROM t LEFT ANTI JOIN u ON a = b", 1, 22, 4, "LEFT ANTI JOIN is not Flink SQL"),
+    ("SELECT a FROM TABLE(TUMBLE(TABLE (SELECT 1)))", 1, 34, 1, "Expected the name of a table, found '('"),
     ("SELECT a FROM t /*+ */", 1, 21, 2, "An empty hint"),
     ("SELECT a FROM t /*+ OPTIONS('a'='b', 'a'='c') */", 1, 38, 3, "The option 'a' appears twice"),
     ("SELECT a FROM t /*+ OPTIONS('a') */", 1, 32, 1, "Expected '=', found ')'"),

@@ -167,6 +167,7 @@ WRONG = [
     ("CREATE TABLE t (a INT METADATA FROM x)", 1, 37, 1, "Expected a string in single quotes, found 'x'"),
     ("CREATE TABLE t (a INT COMMENT x)", 1, 31, 1, "Expected a string in single quotes, found 'x'"),
     ("CREATE TABLE t (a INT) PARTITIONED BY (b)", 1, 40, 1, "There is no column 'b'"),
+    ("CREATE TABLE t (a INT) PARTITIONED BY (b STRING)", 1, 42, 6, "PARTITIONED BY takes names of columns"),
     ("CREATE TABLE t (a INT) DISTRIBUTED BY HASH(a)", 1, 24, 11, "DISTRIBUTED BY is not supported"),
     ("CREATE TABLE t (a INT) WITH ('a' = 'b',)", 1, 40, 1, "Expected an option's key in quotes, found ')'"),
     ("CREATE TABLE t (a INT) WITH (a = 'b')", 1, 30, 1, "Expected an option's key in quotes, found 'a'"),

@@ -118,6 +118,10 @@ class ColumnParser:
             column = self._typed_column(token, name)
         self.elements.columns.append(column)
         self.elements.positions[name] = self.script.position(token)
+        self.place(name)
+
+    def place(self, name: str) -> None:
+        """What may say where the column goes: nothing in CREATE TABLE, whose columns are in order."""
 
     def _typed_column(self, token: Token, name: str) -> Column:
         sql_type = self.parser.data_type()
@@ -154,10 +158,8 @@ class AlteredColumnParser(ColumnParser):
         self._element()
         return self.elements
 
-    def _column(self) -> None:
-        """`column [FIRST | AFTER other]`."""
-        super()._column()
-        name = self.elements.columns[-1].name
+    def place(self, name: str) -> None:
+        """`FIRST` or `AFTER other` behind a column."""
         if self.cursor.accept("FIRST"):
             self.elements.places[name] = None
         elif self.cursor.accept("AFTER"):

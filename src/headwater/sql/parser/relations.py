@@ -174,6 +174,10 @@ class RelationParser:
             self.cursor.accept("OUTER")
         elif not cross:
             self.cursor.accept("INNER")
+        if side and self.cursor.at_any(("ANTI", "SEMI")):
+            word = "NOT EXISTS" if self.cursor.at("ANTI") else "EXISTS"
+            hint = f"Write WHERE {word} (SELECT … WHERE …)."
+            self.cursor.fail(f"{side} {self.cursor.here.word} JOIN is not Flink SQL", hint=hint)
         if not self.cursor.accept("JOIN"):
             if self.cursor.here is not first:  # LEFT, INNER or the like has been read
                 self.cursor.fail_expected("'JOIN'")

@@ -180,6 +180,9 @@ class TableParser:
         if not self.cursor.accept("PARTITIONED"):
             return []
         self.cursor.expect("BY")
+        if self.cursor.at("(") and self.cursor.peek(2).word not in (",", ")"):
+            hint = "They are columns of the table: declare them there, and name them here without their types."
+            self.cursor.fail("PARTITIONED BY takes names of columns", at=self.cursor.peek(2), hint=hint)
         return self.parser.names.columns()
 
     def _with(self) -> tuple[dict[str, str], dict[str, Position]]:

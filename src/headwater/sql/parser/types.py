@@ -145,7 +145,7 @@ class TypeParser:
 
     def _without_length(self, token: Token, sql_type: SqlType) -> SqlType:
         if self.cursor.at("("):
-            self.cursor.fail(f"{token.word} takes no length")
+            self.cursor.fail(f"{token.word} takes no length", hint=f"Write {token.word} alone.")
         return sql_type
 
     def _numbers(self, most: int) -> list[tuple[int, Token]]:
