@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from headwater.catalog.connector import CONNECTOR, Connector, Emits
+from headwater.connectors.datagen_rules import value_problems
 from headwater.options.base import Option
 from headwater.options.closest import did_you_mean
 from headwater.options.parsing import under
@@ -71,7 +72,7 @@ class DatagenConnector(Connector):
             elif setting not in _FIELD_KEYS:
                 text = f"Option '{key}' ends in '{setting}'; it can be one of {', '.join(_FIELD_KEYS)}."
                 problems.append(Problem(f"{text} {did_you_mean(setting, _FIELD_KEYS)}".strip(), "rule", key))
-        return problems + _sequence_problems(table)
+        return [*problems, *_sequence_problems(table), *value_problems(table)]
 
 
 _FIELD_KEYS = tuple(option.key for option in FIELD_OPTIONS)

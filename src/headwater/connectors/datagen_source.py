@@ -14,6 +14,7 @@ from pyspark.sql.types import LongType, StructType
 
 from headwater.catalog.tables import Table
 from headwater.changelog.conditions import Condition
+from headwater.connectors.datagen_rules import BITS
 from headwater.connectors.runtime import (
     PLACE,
     LocalAggregation,
@@ -32,7 +33,6 @@ __all__ = ["DatagenSource"]
 
 ROW = "id"
 _AT_ONCE = 50_000
-_LIMITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 
 
 _EPOCH = "epoch"
@@ -141,7 +141,7 @@ class _Maker:
         return self._nested(kind, salt)
 
     def _integer(self, kind: SqlType, salt: str) -> str:
-        half = 1 << (_LIMITS[kind.name] - 1)
+        half = 1 << (BITS[kind.name] - 1)
         low = int(self._source._option(self._column, "min") or -half)
         high = int(self._source._option(self._column, "max") or half - 1)
         # The size of such a range does not fit into a BIGINT literal: all bits are used instead.

@@ -12,6 +12,7 @@ from headwater.catalog.connector import CONNECTOR, Accepts, Connector
 from headwater.connectors.printed_values import printer
 from headwater.connectors.runtime import Renderer, RuntimeContext, Sink
 from headwater.options.base import Option
+from headwater.options.problems import Problem
 from headwater.options.types import BOOL, INT, STRING
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ class PrintConnector(Connector):
         Option("sink.parallelism", INT, "Number of tasks that write. Lines then start with the number of their task."),
     )
     accepts = Accepts.ALL
+
+    def validate(self, table: Table) -> list[Problem]:
+        given, key = table.options.integer("sink.parallelism"), "sink.parallelism"
+        return [Problem(f"'{key}' must be greater than zero.", key=key)] if given is not None and given < 1 else []
 
     def sink(self, table: Table, context: RuntimeContext) -> Sink:
         return PrintSink(table, context)
