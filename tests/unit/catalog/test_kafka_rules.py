@@ -132,6 +132,12 @@ def _problem(columns: str, options: dict[str, str | None]) -> str:
             {"properties.isolation.level": "committed"},
             "'properties.isolation.level' is 'committed'. Valid values: read_committed, read_uncommitted.",
         ),
+        ({"properties.delivery.timeout.ms": "0"}, "'properties.delivery.timeout.ms' = '0' is no number greater than"),
+        ({"properties.buffer.memory": "32MB"}, "'properties.buffer.memory' = '32MB' is no number greater than zero."),
+        (
+            {"properties.max.in.flight.requests.per.connection": "five"},
+            "'properties.max.in.flight.requests.per.connection' = 'five' is no number greater than zero.",
+        ),
         ({"properties.security.protocol": "TLS"}, "Valid values: PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL."),
         (
             {

@@ -30,6 +30,9 @@ _CHOICES = {
     "security.protocol": ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
 }
 
+# Here they are calculated with. All other numbers are for the client alone, which says what it does not take.
+_COUNTS = ("buffer.memory", "delivery.timeout.ms", "max.in.flight.requests.per.connection")
+
 
 def table_problems(table: Table) -> list[Problem]:
     # Where key and value share a format, its problems are found twice.
@@ -89,6 +92,10 @@ def _client_properties(table: Table) -> Iterator[Problem]:
         if properties.get(key, values[0]) not in values:
             text = f"'properties.{key}' is '{properties[key]}'. Valid values: {', '.join(values)}."
             yield Problem(text, key=PROPERTIES + key)
+    for key in _COUNTS:
+        given = properties.get(key, "1").strip()
+        if not given.isdecimal() or int(given) == 0:
+            yield Problem(f"'properties.{key}' = '{given}' is no number greater than zero.", key=PROPERTIES + key)
 
 
 def _bad_records(table: Table) -> Iterator[Problem]:
