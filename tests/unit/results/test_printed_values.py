@@ -6,13 +6,16 @@ import datetime as dt
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from headwater.connectors.printed_values import printer
+from headwater.connectors.printed_values import printer, python_values
 from headwater.sql.parser import parse_type
 
 BERLIN = dt.timezone(dt.timedelta(hours=1))
 DAY = dt.datetime(2024, 1, 1)  # noqa: DTZ001 - a TIMESTAMP has no time zone
+
+MAPS = {"MAP<STRING, FLOAT>": pa.map_(pa.string(), pa.float32()), "MULTISET<TIME>": pa.map_(pa.int32(), pa.int32())}
 
 
 @pytest.mark.parametrize(
@@ -53,4 +56,33 @@ DAY = dt.datetime(2024, 1, 1)  # noqa: DTZ001 - a TIMESTAMP has no time zone
     ],
 )
 def test_a_value_is_written_as_flink_does(kind: str, value: Any, text: str) -> None:
-    assert printer(parse_type(kind))(value) == text
+    [read] = python_values(pa.array([value], MAPS.get(kind)))
+    assert printer(parse_type(kind))(read) == text
+
+
+@pytest.mark.parametrize(
+    ("day", "text"),
+    [
+        (2_932_896, "9999-12-31"),
+        (2_932_897, "+10000-01-01"),
+        (11_248_737, "+32767-12-31"),
+        (-719_162, "0001-01-01"),
+        (-719_163, "0000-12-31"),
+        (-719_529, "-0001-12-31"),
+        (-1, "1969-12-31"),
+    ],
+)
+def test_days_that_python_does_not_know(day: int, text: str) -> None:
+    """One of them in a message once stopped the job."""
+    days = pa.array([day], pa.int32()).cast(pa.date32())
+    instants = pa.array([day * 86_400_000_000 + 1], pa.int64()).cast(pa.timestamp("us", "Asia/Tokyo"))
+    rows = pa.StructArray.from_arrays([days, instants.cast(pa.timestamp("us"))], ["d", "t"])
+    lists = pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), rows)
+    maps = pa.MapArray.from_arrays(pa.array([0, 1], pa.int32()), pa.array(["k"]), instants)
+    for kind, column, wanted in (
+        ("DATE", days, text),
+        ("TIMESTAMP_LTZ(6)", instants, f"{text}T00:00:00.000001Z"),
+        ("ARRAY<ROW<d DATE, t TIMESTAMP(6)>>", lists, f"[+I[{text}, {text}T00:00:00.000001]]"),
+        ("MAP<STRING, TIMESTAMP_LTZ(6)>", maps, f"{{k={text}T00:00:00.000001Z}}"),
+    ):
+        assert printer(parse_type(kind))(python_values(column)[0]) == wanted
