@@ -127,8 +127,29 @@ but was: elsewhere
 """
 )
 
+TIMES = (
+    SOURCE.format(topics="topic stamped")
+    + f"""\
+CREATE TABLE stamped (who STRING, made TIMESTAMP_LTZ(3) METADATA FROM 'timestamp') WITH ('connector' = 'kafka',
+  'topic' = '${{stamped}}', {SINK});
+INSERT INTO stamped SELECT who, TO_TIMESTAMP_LTZ(id, 3) FROM source;
 
-@pytest.mark.parametrize("text", [PARTITIONERS, TOPICS], ids=["partitioners", "topics"])
+produce source
+null => 1,ann,n
+
+expect stamped exact
+@timestamp=1 null => ann
+
+produce source
+null => 0,bob,n
+
+error run contains
+The time of a message must be later than 1970-01-01 00:00:00 UTC; in a row of table 'stamped' it is 0 ms after that.
+"""
+)
+
+
+@pytest.mark.parametrize("text", [PARTITIONERS, TOPICS, TIMES], ids=["partitioners", "topics", "times"])
 def test_messages_go_where_the_table_says(text: str, case_runner: CaseRunner) -> None:
     case_runner.play(parse_case(text, "sink options"), ReplayMode.AS_WRITTEN)
 

@@ -119,8 +119,16 @@ def _metadata(table: Table, given: Collection[str]) -> dict[str, str]:
     if headers:
         columns["headers"] = f"concat({', '.join(headers)})"
     if writes_timestamps(table):
-        columns["timestamp"] = f"unix_millis(CAST({quote_name(written['timestamp'])} AS TIMESTAMP))"
+        columns["timestamp"] = _time_of(table)
     return columns
+
+
+def _time_of(table: Table) -> str:
+    """SQL of a message's time. To Kafka a negative number is none, and to librdkafka 0 is the time of writing."""
+    millis = f"unix_millis(CAST({quote_name(_written(table)['timestamp'])} AS TIMESTAMP))"
+    text = f"The time of a message must be later than 1970-01-01 00:00:00 UTC; in a row of table '{table.name}' it is "
+    raised = f"raise_error(concat({string_literal(RAISED + text)}, {millis}, ' ms after that.'))"
+    return f"IF({millis} <= 0, {raised}, {millis})"
 
 
 def _headers(table: Table, given: Collection[str]) -> list[str]:
