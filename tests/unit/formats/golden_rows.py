@@ -224,7 +224,7 @@ def check_decoded(spark: SparkSession, case: Golden, differs: dict[bytes, Any]) 
 
 
 def comparable(answer: Any) -> Any:
-    """NaN equals itself here."""
+    """NaN equals itself here, and 0.0 is not -0.0."""
     if isinstance(answer, list):
         return [comparable(a) for a in answer]
-    return "NaN" if isinstance(answer, float) and answer != answer else answer
+    return repr(answer) if isinstance(answer, float) else answer

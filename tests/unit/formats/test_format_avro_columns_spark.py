@@ -100,6 +100,7 @@ def test_numbers_of_every_length() -> None:
         ("ROW<s STRING>", b"\x04"),
         ("ROW<s STRING>", b"\x82\x00\x00"),
         ("ROW<at TIMESTAMP(3) NOT NULL>", zigzag(2**62)),
+        ("ROW<at TIMESTAMP(3) NOT NULL>", zigzag(-(2**63))),
         ("ROW<n DECIMAL(3, 1) NOT NULL>", b"\x04\x03\xe8"),
         ("ROW<n DECIMAL(3, 1) NOT NULL>", b"\x00"),
         ("ROW<d DOUBLE NOT NULL>", b"\x00" * 7),

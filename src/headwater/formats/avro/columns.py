@@ -145,8 +145,10 @@ def _numbers(values: Numbers, asked: pa.DataType | None, micros: int) -> pa.Arra
     if asked is None:
         return None
     if pa.types.is_timestamp(asked):
-        # numpy would wrap around; what becomes of such a time is left to the expressions.
-        if np.any(np.abs(values) > _MOST_MICROS // micros):
+        # numpy would wrap around; what becomes of such a time is left to the expressions. Absolute values would not do:
+        # the least number of 64 bits has none.
+        most = _MOST_MICROS // micros
+        if np.any((values > most) | (values < -most)):
             raise FallbackError
         return pa.array(values * micros).cast(asked)
     return pa.array(values).cast(asked)

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
@@ -33,10 +35,13 @@ __all__ = ["json_reader"]
 _NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DOUBLE")
 _SCALARS = frozenset({"STRING", "BOOLEAN", *_NUMBERS, "DATE", "TIMESTAMP_NTZ", "TIMESTAMP"})
 _MOST_MICROS = 253_402_300_799_999_999  # the year 9999
+_MINUS_ZERO = -(2**63)  # as bits of a DOUBLE
 # Spark's parser goes no deeper, and Arrow's would go on until its stack ends.
 _DEEPEST = 1000
 _LOOKED_AT = 3
 _WHOLE = r"^-?(0|[1-9][0-9]{0,17})$"
+_NO_NUMBER = re.compile(rb"(?:NaN|Inf(?:inity)?)\s*[],}]")
+_BEFORE_VALUES = np.frombuffer(b":[, \t\r\n-", np.uint8)
 _NUMBER = r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?$"
 
 Place = tuple[SqlType, str]
@@ -196,6 +201,9 @@ class _Shape:
             return _counted(column, self.scalars.unit(kind), wanted)
         if pa.types.is_int64(asked) and pa.types.is_string(wanted):
             return column.cast(wanted)
+        # To Spark, as in Java, -0 is a whole number, and 0; only -0.0 has a sign.
+        if pa.types.is_float64(wanted) and pc.any(pc.equal(column.view(pa.int64()), _MINUS_ZERO)).as_py():
+            raise pa.ArrowInvalid("-0, or -0.0.")
         return typed(column, wanted)
 
 
@@ -207,7 +215,7 @@ def _counted(column: pa.Array, unit: str | None, wanted: pa.DataType) -> pa.Arra
         raise pa.ArrowInvalid("Nanoseconds are rounded by the expressions.")
     # Checked: a number that overflows would become another, valid timestamp.
     micros = column if unit == "micro" else pc.multiply_checked(column, 1000)
-    if pc.any(pc.greater(pc.abs(micros), _MOST_MICROS)).as_py():
+    if pc.any(pc.greater(pc.abs_checked(micros), _MOST_MICROS)).as_py():
         raise pa.ArrowInvalid("A timestamp out of range.")
     return micros.cast(pa.timestamp("us")).cast(wanted)
 
@@ -232,4 +240,18 @@ def _lines(payloads: pa.Array) -> pa.Buffer | None:
         opened = pc.add(pc.count_substring(strings, "["), pc.count_substring(strings, "{"))
         if pc.max(opened).as_py() > _DEEPEST:
             return None
-    return joined(strings)
+    text = joined(strings)
+    return None if _has_no_number(text) else text
+
+
+def _has_no_number(text: pa.Buffer) -> bool:
+    """Whether there is NaN or an infinity, perhaps in a field that nobody reads: Arrow takes them for numbers, and they
+    are no JSON."""
+    data = np.frombuffer(text, np.uint8)
+    for word in (b"NaN", b"Inf"):
+        # By single letters: looking for a word takes half as long as reading the messages.
+        at = np.flatnonzero(data[:-2] == word[0])
+        at = at[(data[at + 1] == word[1]) & (data[at + 2] == word[2])]
+        if any(_NO_NUMBER.match(text, place) for place in at[np.isin(data[at - 1], _BEFORE_VALUES)]):
+            return True
+    return False
