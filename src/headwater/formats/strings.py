@@ -10,10 +10,12 @@ __all__ = [
     "decimal_of_bytes",
     "decimal_of_scale",
     "decimal_text",
+    "instant_of",
     "instant_text",
     "time_millis",
     "time_text",
     "timestamp_text",
+    "valid_text",
 ]
 
 EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
@@ -50,6 +52,11 @@ def instant_text(value: str, separator: str = " ") -> str:
     return f"concat({timestamp_text(in_utc, separator)}, 'Z')"
 
 
+def instant_of(number: str, micros: int) -> str:
+    """The instant so many units of so many microseconds after 1970; NULL if there is none."""
+    return f"timestamp_micros(try_multiply({number}, {micros}L))"
+
+
 def time_text(millis: str) -> str:
     """`12:34:56.789` of the milliseconds of a day."""
     return f"substring(CAST(timestampadd(MILLISECOND, {millis}, {EPOCH}) AS STRING), 12)"
@@ -58,7 +65,8 @@ def time_text(millis: str) -> str:
 def time_millis(value: str, *, seconds_optional: bool = False, precision: int = 3) -> str:
     """Milliseconds of the day of `HH:mm:ss[.fraction]`; NULL if it is no time of a day."""
     seconds = r":[0-5][0-9](\.[0-9]{0,9})?"
-    pattern = "^([01][0-9]|2[0-3]):[0-5][0-9]" + (f"({seconds})?$" if seconds_optional else f"{seconds}$")
+    # Not `$`, which also stands before a line end: that would not be cast to a number, and stop the job.
+    pattern = "^([01][0-9]|2[0-3]):[0-5][0-9]" + (rf"({seconds})?\z" if seconds_optional else rf"{seconds}\z")
     hours, minutes = f"CAST(substring({value}, 1, 2) AS INT)", f"CAST(substring({value}, 4, 2) AS INT)"
     rest = f"CAST(rpad(substring({value}, 7, 2), 2, '0') AS INT)"
     sum_of = f"({hours} * 3600 + {minutes} * 60 + {rest}) * 1000"
@@ -97,6 +105,12 @@ def _large(stripped: str) -> str:
 def _scientific(stripped: str, pattern: str, groups: tuple[int, int, int], exponent: str) -> str:
     sign, first, rest = (f"regexp_extract({stripped}, {string_literal(pattern)}, {group})" for group in groups)
     return f"concat({sign}, {first}, IF({rest} = '', '', concat('.', {rest})), {exponent})"
+
+
+def valid_text(value: str, kind: SqlType) -> str:
+    """What Avro has for a string may be no UTF-8. As in Java, what is none is replaced: whoever else reads the value,
+    Arrow and Python among them, would fail."""
+    return f"make_valid_utf8({value})" if kind.is_string else value
 
 
 def text_of(payload: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from column_reading import own_case
-from golden_rows import Golden, check_decoded, check_encoded, decode, encode, expected, golden_cases
+from golden_rows import Golden, check_decoded, check_encoded, decode, encode, expected, golden_cases, request_of
 from pyspark.sql import SparkSession
 
 from headwater.formats.base import FormatField, all_formats
@@ -87,6 +87,23 @@ def test_json_that_is_not_the_record_is_an_error(format_spark: SparkSession, mes
     assert isinstance(answer, dict)
 
 
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("TIMESTAMP(3)", '{"long":9223372036854775807}'),
+        ("TIMESTAMP_LTZ(3)", '{"long":-9223372036854775808}'),
+        ("BYTES", '{"bytes":"a\\u2028"}'),
+        ("DECIMAL(4, 2)", '{"bytes":"a\\u2028"}'),
+    ],
+)
+def test_json_that_stands_for_nothing_is_an_error(format_spark: SparkSession, column: str, value: str) -> None:
+    """It once stopped the job, whatever its table said of bad records."""
+    case = own_case("avro", f"ROW<x {column}>", {"encoding": "json", "timestamp_mapping.legacy": "false"})
+    good, bad = decode(format_spark, case, [b'{"x":null}', f'{{"x":{value}}}'.encode()])
+    assert good == [[None]]
+    assert isinstance(bad, dict)
+
+
 def _with_scale(value: object, kind: SqlType) -> object:
     """Decimals that come out have all digits of their type."""
     if isinstance(value, list) and kind.name == "ROW":
@@ -134,3 +151,15 @@ def test_lines_of_a_message_are_rows(format_spark: SparkSession) -> None:
         rows = [[["a"], ["bé"]], [["a"]], [[""]], [["a"], [""], ["b"]], []]
         assert decode(format_spark, case, [*messages, None]) == rows
         assert encode(format_spark, case, [["bé"], [None]]) == ["bé||".encode(charset), None]
+
+
+@pytest.mark.parametrize(("format_name", "message"), [("avro", b"\x02\x04a\xff"), ("raw", b"a\xff")])
+def test_a_string_that_is_no_utf8_is_replaced_as_in_java(
+    format_spark: SparkSession, format_name: str, message: bytes
+) -> None:
+    """Whoever reads such a string in Python would fail, and the job stop. Rows that are collected do not show it."""
+    decoder = all_formats()[format_name].decoder(request_of(own_case(format_name, "ROW<s STRING>", {}), ["s"]))
+    frame = format_spark.sql(f"SELECT X'{message.hex()}' AS value")
+    for name, sql in decoder.steps("p"):
+        frame = frame.selectExpr("*", f"{sql} AS {name}")
+    assert frame.selectExpr(f"{decoder.columns[0]} AS s").toArrow().column("s").to_pylist() == ["a\ufffd"]

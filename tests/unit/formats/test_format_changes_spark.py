@@ -123,6 +123,7 @@ def test_values_as_debezium_encodes_them(
         ("DECIMAL(3, 2)", {"decimal__handling__mode": "precise"}, '{"scale": 2, "value": "BNI="}'),
         ("DECIMAL(38, 0)", {"decimal__handling__mode": "precise"}, '"Sztmh8jnpMZZsB8R///8GA=="'),  # 39 digits
         ("DATE", {}, '"Tuesday"'),
+        ("DATE", {}, '"19724\\u2028"'),
         ("TIME(3)", {}, "86400000"),
         ("TIMESTAMP(3)", {}, '"19724"x'),
         ("TIMESTAMP_LTZ(3)", {}, '"2024-01-02T03:04:05"'),
@@ -169,3 +170,33 @@ def test_an_update_in_one_message_is_read_as_it_was_written(format_spark: SparkS
     [message] = written(format_spark, case, [[[1, "a"], [1, "b"]]])
     assert message == wanted
     assert read(format_spark, case, [message.encode()]) == [[["-U", [1, "a"]], ["+U", [1, "b"]]]]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("maxwell-json", '{"type":"update","data":{"id":1,"n":"b\t"},"old":{"n":"a"}}'),
+        ("canal-json", '{"type":"UPDATE","data":[{"id":1,"n":"b\t"}],"old":[{"n":"a"}]}'),
+    ],
+)
+def test_an_update_with_a_control_character(format_spark: SparkSession, name: str, message: str) -> None:
+    """It was read, but not what was there before: the new row was retracted."""
+    assert read(format_spark, table(name, "id INT, n STRING"), [message.encode()]) == [
+        [["-U", [1, "a"]], ["+U", [1, "b\t"]]]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "metadata", "message"),
+    [
+        ("debezium-json", "ingestion-timestamp", '{"op":"c","after":{"id":1},"ts_ms":%d}'),
+        ("debezium-json", "source.timestamp", '{"op":"c","after":{"id":1},"source":{"ts_ms":%d}}'),
+        ("canal-json", "event-timestamp", '{"type":"INSERT","data":[{"id":"1"}],"es":%d}'),
+        ("maxwell-json", "ingestion-timestamp", '{"type":"insert","data":{"id":1},"ts":%d}'),
+    ],
+)
+def test_a_time_of_a_message_that_is_none(format_spark: SparkSession, name: str, metadata: str, message: str) -> None:
+    """It once stopped the job."""
+    numbers = [0, 2**63 - 1, -(2**63)]
+    answers = read(format_spark, table(name, "id INT", [metadata]), [(message % n).encode() for n in numbers])
+    assert answers == [[["+I", [1, datetime(1970, 1, 1)]]], *[[["+I", [1, None]]]] * 2]  # noqa: DTZ001

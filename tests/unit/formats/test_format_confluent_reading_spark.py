@@ -191,3 +191,24 @@ def test_no_bytes_break_the_decoders(registered_table: MakeRegistered) -> None:
                 [[number, text]] = answer
                 with suppress(UnicodeDecodeError):  # bytes that are no text are of no interest here
                     assert own.consumed(message) == {"i": number, "s": text}
+
+
+def test_numbers_that_are_no_times(registered_table: MakeRegistered) -> None:
+    """They once stopped the job, whatever its table said of bad records."""
+    own = registered_table("t TIME(3), n TIMESTAMP(6)")
+    types = {"t": long("time-micros"), "n": long(f"{TIME}NanoTimestamp")}
+    values = [{"t": 2**62, "n": 0}, {"t": -(2**63), "n": 0}, {"t": 0, "n": -(2**63)}]
+    messages = own.produced(record(*((name, avro_plain(kind)) for name, kind in types.items())), *values)
+    meant = own.client.register_schema(f"{own.topic}-value", Schema(record(*types.items()), "AVRO"))
+    large, small, least = own.read([b"\0" + meant.to_bytes(4, "big") + message[5:] for message in messages])
+    assert "Field 't' has no value" in large["error"]
+    assert "Field 't' has no value" in small["error"]
+    assert least == [[0, at("1677-09-21T00:12:43.145224")]]
+
+
+@pytest.mark.parametrize("format_name", ["avro-confluent", "debezium-avro-confluent"])
+def test_a_string_that_is_no_utf8_is_replaced_as_in_java(registered_table: MakeRegistered, format_name: str) -> None:
+    own = registered_table("s STRING", format_name)
+    [message] = own.written([["ab"]]) if format_name == "avro-confluent" else own.changes((None, ["ab"]))
+    [answer] = own.read([message.replace(b"ab", b"a\xff")])
+    assert answer == ([["a\ufffd"]] if format_name == "avro-confluent" else [["+I", ["a\ufffd"]]])

@@ -130,3 +130,25 @@ def test_decimals_beside_other_fields_and_left_out(format_spark: SparkSession) -
         b"{}",
         b'{"d":2,"m":{"q":null}}',
     ]
+
+
+def test_control_characters_are_as_good_in_arrays_and_where_fields_may_not_be_missing(
+    format_spark: SparkSession,
+) -> None:
+    """As in Flink, whose parser takes them in strings."""
+    assert decode(format_spark, _case("s STRING"), [b'[{"s":"a\tb"},{"s":"c"}]']) == [[["a\tb"], ["c"]]]
+    strict = _case("s STRING, i INT", fail_on_missing_field="true")
+    missing = {"error": "Could not find field with name 'i'."}
+    assert decode(format_spark, strict, [b'{"s":"a\tb"}', b'{"s":"a\tb","i":1}']) == [missing, [["a\tb", 1]]]
+
+
+def test_a_byte_order_mark_hides_no_array(format_spark: SparkSession) -> None:
+    messages = [b'\xef\xbb\xbf[{"s":"a"},{"s":"b"}]', b"\xef\xbb\xbf[]", b"\xef\xbb\xbf", b'\xef\xbb\xbf{"s":"a"}']
+    assert decode(format_spark, _case("s STRING"), messages) == [[["a"], ["b"]], [], [], [["a"]]]
+
+
+def test_a_time_of_a_day_with_a_line_end_is_none(format_spark: SparkSession) -> None:
+    """It once stopped the job, whatever its table said of bad records."""
+    messages = [b'{"t":"12:34:56.1\\n"}', '{"t":"12:34:56.1\u2028"}'.encode(), b'{"t":"12:34:56\\n"}']
+    assert all(isinstance(answer, dict) for answer in decode(format_spark, _case("t TIME(3)"), messages))
+    assert decode(format_spark, _case("t TIME(3)", ignore_parse_errors="true"), messages) == [[[None]]] * 3

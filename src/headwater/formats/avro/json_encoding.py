@@ -10,7 +10,7 @@ from itertools import count
 
 from headwater.formats.avro.schema import ROOT, branch_name
 from headwater.formats.base import Decoder, FormatField
-from headwater.formats.strings import EPOCH, decimal_of_bytes, text_of
+from headwater.formats.strings import EPOCH, decimal_of_bytes, instant_of, text_of
 from headwater.sql.spark_text import field_of, once, quote_name, string_literal, string_map
 from headwater.sql.types import SqlType
 
@@ -154,16 +154,16 @@ def _scalar(raw: str, kind: SqlType) -> str:
         case "DATE":
             return f"date_from_unix_date({raw})"
         case "TIMESTAMP":
-            return f"timestampadd(MILLISECOND, {raw}, {EPOCH})"
+            return f"timestampadd(MICROSECOND, try_multiply({raw}, 1000L), {EPOCH})"
         case "TIMESTAMP_LTZ":
-            return f"timestamp_millis({raw})"
+            return instant_of(raw, 1_000)
         case "DECIMAL":
             return f"TRY_CAST({decimal_of_bytes(_bytes(raw), kind.scale or 0)} AS {kind.spark()})"
     return _bytes(raw) if kind.is_binary else raw
 
 
 def _bytes(raw: str) -> str:
-    return f"IF({raw} RLIKE '^[\\\\x00-\\\\xff]*\\u0024', encode({raw}, 'ISO-8859-1'), NULL)"
+    return f"IF({raw} RLIKE '^[\\\\x00-\\\\xff]*\\\\z', encode({raw}, 'ISO-8859-1'), NULL)"
 
 
 def _latin(data: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headwater.formats.base import FormatField
+from headwater.formats.strings import valid_text
 from headwater.sql.reserved_columns import RESERVED_PREFIX
 from headwater.sql.spark_text import field_of
 from headwater.sql.types import SqlType
@@ -134,7 +135,7 @@ class AvroSchema:
 def in_column_type(value: str, kind: SqlType) -> str:
     """The value Spark has read, in the column's own type: Avro has no smaller number than int. Where it does not fit it
     is NULL, and `does_not_fit` says so."""
-    return value if does_not_fit(value, kind) is None else f"TRY_CAST({value} AS {kind.spark()})"
+    return valid_text(value, kind) if does_not_fit(value, kind) is None else f"TRY_CAST({value} AS {kind.spark()})"
 
 
 def does_not_fit(value: str, kind: SqlType, depth: int = 0) -> str | None:

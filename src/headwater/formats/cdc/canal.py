@@ -19,7 +19,9 @@ from headwater.formats.cdc.envelope import (
     change,
     kept_where_unchanged,
 )
+from headwater.formats.json.decode import parsed_as
 from headwater.formats.json.scalars import LENIENT, Scalars
+from headwater.formats.strings import instant_of
 from headwater.options.base import Option
 from headwater.options.types import STRING as TEXT
 from headwater.sql.spark_text import string_literal
@@ -32,7 +34,7 @@ _FILTERS = {"database.include": "database", "table.include": "table"}
 
 def _millis(key: str, meaning: str, source: str) -> JsonMetadata:
     read = FormatField(source, BIGINT)
-    return JsonMetadata(key, timestamp_ltz(3), meaning, read, lambda part: f"timestamp_millis({part})")
+    return JsonMetadata(key, timestamp_ltz(3), meaning, read, lambda part: instant_of(part, 1_000))
 
 
 class CanalJsonFormat(JsonChangelog):
@@ -84,7 +86,8 @@ class CanalJsonFormat(JsonChangelog):
         kind, data, old = envelope["type"], envelope["data"], envelope["old"]
         # `old` has only the members that changed. Parsed as a row, one that was NULL looks like one that did not
         # change: so it is parsed once more, as a map.
-        named = f"IF({kind} = 'UPDATE', from_json({envelope.text}, 'old ARRAY<MAP<STRING, STRING>>').old, NULL)"
+        members = parsed_as(envelope.text, "old ARRAY<MAP<STRING, STRING>>")
+        named = f"IF({kind} = 'UPDATE', {members}.old, NULL)"
         before = kept_where_unchanged(envelope.row, f"get({old}, i)", "new", f"get({envelope.old_names}, i)")
         pairs = f"transform({data}, (new, i) -> array({change('before', before)}, {change('after', 'new')}))"
         changes = (

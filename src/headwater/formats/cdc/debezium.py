@@ -17,6 +17,7 @@ from headwater.formats.cdc.envelope import (
 )
 from headwater.formats.cdc.sound_changes import OperationCodes
 from headwater.formats.json.scalars import Scalars
+from headwater.formats.strings import instant_of
 from headwater.options.base import Option
 from headwater.options.types import BOOL
 from headwater.sql.spark_text import string_literal
@@ -61,13 +62,13 @@ class DebeziumJsonFormat(JsonChangelog):
             timestamp_ltz(3),
             "When Debezium processed the change ('ts_ms').",
             FormatField("ts_ms", BIGINT),
-            lambda part: f"timestamp_millis({part})",
+            lambda part: instant_of(part, 1_000),
         ),
         _source_metadata(
             "source.timestamp",
             timestamp_ltz(3),
             "When the change was made in the database.",
-            f"timestamp_millis(TRY_CAST({_of_source('ts_ms')} AS BIGINT))",
+            instant_of(f"TRY_CAST({_of_source('ts_ms')} AS BIGINT)", 1_000),
         ),
         _source_metadata("source.database", STRING, "Database of the row.", _of_source("db")),
         _source_metadata("source.schema", STRING, "Schema of the row in the database.", _of_source("schema")),

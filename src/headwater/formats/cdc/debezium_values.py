@@ -67,7 +67,7 @@ class _Values(Scalars):
                 return f"IF(startswith({raw}, '{{'), {_variable_scale(raw, kind)}, {number})"
             case "DATE":
                 days = f"date_from_unix_date(CAST({raw} AS INT))"
-                return f"IF({raw} RLIKE '^-?[0-9]{{1,9}}$', {days}, {LENIENT.convert(raw, kind)})"
+                return f"IF({raw} RLIKE '^-?[0-9]{{1,9}}\\\\z', {days}, {LENIENT.convert(raw, kind)})"
             case "TIME":
                 return f"IF({raw} RLIKE {_WHOLE}, {self._time(raw, kind)}, {LENIENT.convert(_plain(raw), kind)})"
             case "TIMESTAMP":

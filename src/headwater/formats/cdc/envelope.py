@@ -24,7 +24,7 @@ from headwater.formats.base import (
     row_of,
 )
 from headwater.formats.cdc.sound_changes import OperationCodes, SoundReader
-from headwater.formats.json.decode import json_decoder
+from headwater.formats.json.decode import json_decoder, parsed_as
 from headwater.formats.json.encode import json_encoder
 from headwater.formats.json.format import json_type_problems
 from headwater.formats.json.options import READING, WRITING
@@ -149,7 +149,8 @@ class JsonChangelog(ChangelogFormat):
             decoded = self.decoded(envelope, options)
             # Kafka Connect writes the deletion that a compacted topic needs as an empty envelope.
             if around:
-                there = f"map_contains_key(from_json({envelope.text}, 'MAP<STRING, STRING>'), {string_literal(around)})"
+                members = parsed_as(envelope.text, "MAP<STRING, STRING>")
+                there = f"map_contains_key({members}, {string_literal(around)})"
                 empty = f"coalesce({names[around]} IS NULL AND {inner.error or 'NULL'} IS NULL AND {there}, false)"
                 decoded = replace(decoded, other=f"{decoded.other} OR {empty}")
             # Each part is a step with a name: Spark inlines expressions, and would parse the message again for every

@@ -15,6 +15,8 @@ from headwater.formats.cdc.envelope import (
     array_of_changes,
     kept_where_unchanged,
 )
+from headwater.formats.json.decode import parsed_as
+from headwater.formats.strings import instant_of
 from headwater.options.base import Option
 from headwater.sql.spark_text import string_literal
 from headwater.sql.types import BIGINT, STRING, SqlType, timestamp_ltz
@@ -40,7 +42,7 @@ class MaxwellJsonFormat(JsonChangelog):
             timestamp_ltz(3),
             "When Maxwell processed the change ('ts').",
             FormatField("ts", BIGINT),
-            lambda part: f"timestamp_seconds({part})",
+            lambda part: instant_of(part, 1_000_000),
         ),
     )
 
@@ -49,7 +51,7 @@ class MaxwellJsonFormat(JsonChangelog):
 
     def decoded(self, envelope: Envelope, options: Mapping[str, Any]) -> DecodedEnvelope:
         kind, data, old = envelope["type"], envelope["data"], envelope["old"]
-        named = f"IF({kind} = 'update', from_json({envelope.text}, 'old MAP<STRING, STRING>').old, NULL)"
+        named = f"IF({kind} = 'update', {parsed_as(envelope.text, 'old MAP<STRING, STRING>')}.old, NULL)"
         before = kept_where_unchanged(envelope.row, old, data, envelope.old_names)
         changes = (
             f"CASE {kind} WHEN 'insert' THEN {array_of_changes(insert=data)} "

@@ -20,6 +20,7 @@ from headwater.formats.cdc.debezium import before_and_after, written_before_and_
 from headwater.formats.cdc.envelope import UPDATES, UPDATES_OPTION, Envelope
 from headwater.formats.confluent.format import RegisteredAvro
 from headwater.formats.confluent.options import OPTIONS
+from headwater.formats.strings import valid_text
 from headwater.options.base import Option
 from headwater.sql.spark_text import field_of, once, quote_name
 from headwater.sql.types import STRING
@@ -56,7 +57,9 @@ class DebeziumAvroFormat(RegisteredAvro, ChangelogFormat):
         problem = (f"{alias}_problem", once(f"coalesce({inner.error}, {decoded.problem})"))
         return replace(
             inner,
-            columns=tuple(f"{change_name(alias)}.row.{quote_name(w)}" for w in request.wanted),
+            columns=tuple(
+                valid_text(f"{change_name(alias)}.row.{quote_name(f.name)}", f.type) for f in request.wanted_fields
+            ),
             error=problem[0],
             skip=f"octet_length({request.payload}) = 0",
             after=(problem,),

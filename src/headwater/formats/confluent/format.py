@@ -23,6 +23,7 @@ from headwater.formats.confluent.records import decode_value, encode_value
 from headwater.formats.confluent.schemas import ReaderKey, Schemas, schemas_of
 from headwater.formats.confluent.types import AvroType, Emitter, SchemaProblem, as_record, parse_schema, unwrapped
 from headwater.formats.confluent.writing import derived_schema, write_record
+from headwater.formats.strings import valid_text
 from headwater.sql.spark_text import field_of, once, quote_name, string_literal, string_map
 
 __all__ = ["AvroConfluentFormat", "RegisteredAvro"]
@@ -211,7 +212,7 @@ class _Branches:
             before.append((self._records, once(f"named_struct({', '.join(self._reads)})")))
         return Decoder(
             parsed=once(f"CASE {' '.join(self._cases(fields))} END"),
-            columns=tuple(field_of(self._alias, f.name) for f in fields),
+            columns=tuple(valid_text(field_of(self._alias, f.name), f.type) for f in fields),
             error=self._error(),
             before=tuple(before),
             reader=registered_reader(fields, self._layouts),

@@ -273,7 +273,7 @@ def _time(writer: AvroType) -> FieldReading | None:
     if per_milli is None:
         return None
 
-    value = None if per_milli == 1 else (lambda raw: f"CAST({raw} DIV {per_milli}L AS INT)")
+    value = None if per_milli == 1 else (lambda raw: f"TRY_CAST({raw} DIV {per_milli}L AS INT)")
     return FieldReading(writer.kind, value, lambda raw: f"NOT ({raw} BETWEEN 0 AND {86_400_000 * per_milli - 1}L)")
 
 
@@ -291,7 +291,7 @@ def _timestamp(writer: AvroType, kind: SqlType) -> FieldReading | None:
         return FieldReading({"type": "long", "logicalType": f"{prefix}-micros"})
     if writer.meaning in _NANOS:
         # DIV cuts towards zero; times before 1970 need the microsecond below.
-        micros = "(({0} - pmod({0}, 1000L)) DIV 1000L)"
+        micros = "(({0} DIV 1000L) - IF({0} % 1000L < 0, 1L, 0L))"
         made = f"timestampadd(MICROSECOND, {micros}, {EPOCH})" if local else f"timestamp_micros({micros})"
         return FieldReading("long", made.format)
     return None

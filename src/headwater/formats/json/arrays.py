@@ -7,6 +7,7 @@ finds it to be no object.
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 
@@ -49,7 +50,7 @@ def _replaced(payloads: pa.Array, parts: dict[int, list[bytes]]) -> tuple[pa.Arr
 
 def _elements(message: bytes) -> list[bytes] | None:
     """The text of each element; None if this is one row, or none that can be read."""
-    start = message.lstrip(_BLANK)
+    start = message.removeprefix(codecs.BOM_UTF8).lstrip(_BLANK)
     if not start:
         return []
     if start[:1] != b"[":
@@ -87,5 +88,6 @@ def _no_number(constant: str) -> float:
     raise ValueError(constant)
 
 
-# Numbers stay as they are: they may have more digits than Python likes to convert.
-_DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=str, parse_int=str)
+# Numbers stay as they are: they may have more digits than Python likes to convert. Not strict: an object of its own may
+# have control characters in its strings, too.
+_DECODER = json.JSONDecoder(parse_constant=_no_number, parse_float=str, parse_int=str, strict=False)

@@ -19,7 +19,7 @@ from headwater.formats.strings import text_of
 from headwater.sql.spark_text import field_of, once, quote_name, string_literal, string_map
 from headwater.sql.types import SqlType
 
-__all__ = ["json_decoder"]
+__all__ = ["json_decoder", "parsed_as"]
 
 _PARSER = {
     "mode": "PERMISSIVE",
@@ -30,6 +30,12 @@ _PARSER = {
     "enableDateTimeParsingFallback": "false",
     "timeZone": "UTC",
 }
+
+
+def parsed_as(text: str, schema: str, bad: str = "_corrupt_record") -> str:
+    """Every look at a message goes by these rules: one by other rules may not find what another has found. `bad` is the
+    column of `schema`, if it has such, for text that is not like that."""
+    return f"from_json({text}, {string_literal(schema)}, {string_map({**_PARSER, 'columnNameOfCorruptRecord': bad})})"
 
 
 def json_decoder(
@@ -90,8 +96,7 @@ class _Message:
     def _parse(self, scalars: Scalars, fields: Sequence[FormatField]) -> str:
         members = [f"{quote_name(f.name)} {scalars.schema(f.type)}" for f in fields]
         schema = ", ".join([*members, f"{quote_name(self._bad)} STRING"])
-        options = {**_PARSER, "columnNameOfCorruptRecord": self._bad}
-        return f"from_json({self._text}, {string_literal(schema)}, {string_map(options)})"
+        return parsed_as(self._text, schema, self._bad)
 
     @property
     def _is_bad(self) -> str:
@@ -165,7 +170,7 @@ class _Message:
     def _missing(self) -> list[str]:
         if not self._all_present:
             return []
-        members = f"from_json({self._text}, 'MAP<STRING, STRING>')"
+        members = parsed_as(self._text, "MAP<STRING, STRING>")
         return [case for f in self._wanted for case in _absent(members, f.name, f.type, f.name)]
 
 
@@ -174,7 +179,7 @@ def _absent(members: str, label: str, kind: SqlType, path: str) -> list[str]:
     problem = string_literal(f"Could not find field with name '{path}'.")
     cases = [f"WHEN NOT map_contains_key({members}, {string_literal(label)}) THEN {problem}"]
     if kind.name == "ROW":
-        below = f"from_json({members}[{string_literal(label)}], 'MAP<STRING, STRING>')"
+        below = parsed_as(f"{members}[{string_literal(label)}]", "MAP<STRING, STRING>")
         present = f"{members}[{string_literal(label)}] IS NOT NULL AND"
         for f in kind.fields:
             inner = _absent(below, f.name, f.type, f"{path}.{f.name}")

@@ -146,4 +146,5 @@ def _encoded_text(value: str, charset: str) -> str:
 
 
 def _decoded_text(data: str, charset: str) -> str:
-    return f"CAST({data} AS STRING)" if charset == "UTF-8" else f"decode({data}, {string_literal(charset)})"
+    text = f"make_valid_utf8(CAST({data} AS STRING))"  # `decode` would copy what is valid, too
+    return text if charset == "UTF-8" else f"decode({data}, {string_literal(charset)})"
