@@ -12,7 +12,7 @@ from headwater.sql.statements import Statement
 
 __all__ = ["is_internal", "located", "shown_text"]
 
-_INTERNAL = re.compile(r"__hw_(?:g|agg|j)\d+\b|\bw\$(?:start|end|time)\b")
+_INTERNAL = re.compile(r"__hw_(?:(?:g|agg|j)\d+|w_(?:start|end|time))\b")
 _WORDS = re.compile(r"\w+")
 
 

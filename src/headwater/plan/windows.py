@@ -55,7 +55,7 @@ _BEHIND_A_RANK = (
 )
 _OF_FLINK = frozenset({"FROM_CHANGELOG", "TO_CHANGELOG", "ML_PREDICT", "ML_EVALUATE", "VECTOR_SEARCH", "SNAPSHOT"})
 _TABLE_COLUMNS = ("window_start", "window_end", "window_time")
-_GROUP_COLUMNS = ("w$start", "w$end", "w$time")
+_GROUP_COLUMNS = ("__hw_w_start", "__hw_w_end", "__hw_w_time")
 _BOUND = timestamp(3).not_null()
 _LONGEST = 1 << 53
 Arguments = Mapping[str, exp.Expr]

@@ -95,6 +95,19 @@ def test_by_its_start_alone_a_window_is_a_group_like_others() -> None:
         plan(f"SELECT CAST(window_start AS STRING), COUNT(*) FROM {TUMBLE} GROUP BY window_start")
 
 
+@pytest.mark.parametrize("name", ["w$start", "w$end", "w$time"])
+def test_columns_of_a_group_window_meet_none_of_a_table(name: str) -> None:
+    defined = session()
+    defined.sql(
+        f"CREATE TABLE named (`{name}` STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts)"
+        f" WITH ('connector' = 'kafka', 'topic' = 'named', {KAFKA}, 'format' = 'json');{TABLES}"
+    )
+    (root,) = defined.check(
+        f"INSERT INTO counts SELECT `{name}`, COUNT(*) FROM named GROUP BY `{name}`, TUMBLE(ts, INTERVAL '1' MINUTE)"
+    )
+    assert scan_of(root).names == (name, "ts")
+
+
 def test_a_watermark_that_nobody_uses_costs_nothing() -> None:
     assert shape("SELECT who, n FROM clicks") == "Write Project Scan"
     assert shape(f"SELECT who, n FROM {TUMBLE}") == "Write Project WindowTable Project Scan"

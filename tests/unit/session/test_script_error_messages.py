@@ -45,7 +45,7 @@ def test_columns_of_a_window_are_shown_as_what_they_are() -> None:
     results = Session().sql(f"{ORDERS} EXPLAIN {query}")
     shown = str(results[-1].rows)
     assert "group by (TUMBLE_START(at), TUMBLE_END(at))" in shown
-    assert "w$" not in shown
+    assert "__" not in shown
 
 
 @pytest.mark.parametrize(
