@@ -162,7 +162,7 @@ embedded broker, fills topics of two partitions from fixed seeds, and runs both 
 (`benchmarks/workloads.py`, `changelog_scripts.py`, `nexmark_scripts.py`). `benchmarks/run.py --help` lists the options;
 `--only` runs single parts or groups of them.
 
-- Time is from submitting the SQL to the end of the bounded job, in a process that has already run the same job twice.
+- Time is from submitting the SQL to the end of the bounded job, in a process that has run the same job before.
 - Both engines: parallelism 2, a Java heap of 4 GB, checkpoints on the local disk, at-least-once sinks, the Kafka client
   settings they come with. While one works, the other is idle.
 - Headwater: `local[2]`, a new checkpoint directory per run, a checkpoint with every batch.

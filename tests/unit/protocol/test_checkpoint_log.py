@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from small_job import Driver, Table, expected, genesis, next_intent, on_failure, sent_once
+from small_job import ROWS_PER_BATCH, Driver, Table, expected, genesis, next_intent, on_failure, sent_once
 
 from headwater.errors import (
     CheckpointTakenError,
@@ -22,9 +22,10 @@ from headwater.errors import (
 from headwater.protocol.batch_ids import BatchId, is_written
 from headwater.protocol.batches import Batches
 from headwater.protocol.checkpoint import Checkpoint
-from headwater.protocol.log import read_commit, read_intent, read_log
+from headwater.protocol.entries import entry_numbers
+from headwater.protocol.log import read_commit, read_entry, read_intent, read_log
 from headwater.protocol.records import Commit, Intent, RunFile, files_of
-from headwater.protocol.storage import open_storage
+from headwater.protocol.storage import Storage, open_storage
 
 ROWS = 30
 
@@ -119,16 +120,25 @@ def test_a_committed_batch_id_stands_for_its_content() -> None:
             is_written(done, other)
 
 
+def named_by_entries(storage: Storage) -> set[str]:
+    """Files that any commit of the log names, whether or not it is kept."""
+    entries = [read_entry(storage, number) for number in entry_numbers(storage.names("log/"))]
+    commits = [Commit.from_json(entry.content) for entry in entries if entry.kind == "commit"]
+    return {name for commit in commits for name in commit.names}
+
+
 def test_a_kill_inside_the_removal_of_garbage_harms_nothing(location: str, sink: Table) -> None:
     """Defect c: files were removed before the manifest that named them, which wedged the job for good."""
-    for survived in range(12):
-        driver = Driver(location, sink, ROWS)
+    rows, survived, found = 40 * ROWS_PER_BATCH, 0, set[str]()
+    for _ in range(39):
+        driver = Driver(location, sink, rows)
         left = survived
 
         def delete(*names: str, real: object = driver.storage.delete) -> None:
             nonlocal left
             for name in names:
                 if not left:
+                    found.add(name.partition("/")[0])
                     raise Killed
                 left -= 1
                 real(name)  # type: ignore[operator]
@@ -137,12 +147,16 @@ def test_a_kill_inside_the_removal_of_garbage_harms_nothing(location: str, sink:
         try:
             driver.start()
             driver.batch()
+            survived = 0
         except Killed:
+            survived += 1  # one removal further next time
             assert read_log(driver.storage).committed == driver.checkpoint.committed
+            assert named_by_entries(driver.storage) <= set(driver.storage.names("state/"))
         driver.checkpoint.release()
-    driver = Driver(location, sink, ROWS)
+    assert found == {"log", "state"}
+    driver = Driver(location, sink, rows)
     committed = driver.drain()
-    assert driver.job.load(committed.state) == expected(ROWS)
+    assert driver.job.load(committed.state) == expected(rows)
     kept = {run.name for commit in read_log(driver.storage).commits.values() for run in files_of(commit.state)}
     assert set(driver.storage.names("state/")) == kept
 
