@@ -165,11 +165,11 @@ def _sources(content: dict[str, Any]) -> tuple[tuple[str, ...], Rows]:
     for number, position in enumerate(content["positions"]):
         bound = content["bounds"][number] or {}
         watermarks = _at(content["watermarks"], number)
-        name = _at(content["topics"], number).get("topic", str(number))
-        for partition in sorted(position, key=_by_number):
-            watermark = watermarks.get(partition)
+        for place in sorted(position, key=_topic_and_number):
+            watermark = watermarks.get(place)
             shown = "–" if watermark is None else when(watermark)
-            rows.append((name, partition, count(position[partition]), count(bound.get(partition)), shown))
+            topic, _, partition = place.rpartition(":")
+            rows.append((topic or str(number), partition, count(position[place]), count(bound.get(place)), shown))
     return ("source", "partition", "position", "ends at", "watermark"), rows
 
 
@@ -177,8 +177,9 @@ def _at(values: list[dict[str, Any]], number: int) -> dict[str, Any]:
     return values[number] if number < len(values) else {}
 
 
-def _by_number(partition: str) -> tuple[int, str]:
-    return (int(partition), "") if partition.isdigit() else (1 << 62, partition)
+def _topic_and_number(place: str) -> tuple[str, int, str]:
+    topic, _, partition = place.rpartition(":")
+    return (topic, int(partition), "") if partition.isdigit() else (topic, 1 << 62, partition)
 
 
 def _tables(content: dict[str, Any]) -> tuple[tuple[str, ...], Rows]:

@@ -25,6 +25,7 @@ from headwater.state.table import StateTable, TableSpec
 
 SPEC = TableSpec("rows", pa.schema([("k", pa.int64())]), pa.schema([("v", pa.int64())]))
 KEYS = 40
+TOPICS = [{"cluster": "c", "topics": {"a:b": "id"}}]
 WATERMARK = 1_772_368_200_000  # 2026-03-01 12:30:00 in UTC
 
 
@@ -38,7 +39,7 @@ class Numbers:
 
     def start(self) -> Numbers:
         if not self.checkpoint.exists():
-            genesis = Genesis(uuid.uuid4().hex, "plan", 2, [{"0": 0, "1": 0}], [None], [{"topic": "clicks"}])
+            genesis = Genesis(uuid.uuid4().hex, "plan", 2, [{"a:b:2": 0, "a:b:10": 0}], [None], TOPICS)
             self.checkpoint.begin(genesis)
         self.batches.claim()
         self.batches.replay()
@@ -47,8 +48,7 @@ class Numbers:
     def batch(self) -> None:
         before = self.checkpoint.committed
         end = {partition: position + 10 for partition, position in before.positions[0].items()}
-        topics = [{"topic": "clicks"}]
-        self.batches.run(Intent(before.batch + 1, before.positions, [end], [None], [[[]]], {}, 0, topics))
+        self.batches.run(Intent(before.batch + 1, before.positions, [end], [None], [[[]]], {}, 0, TOPICS))
 
     def stop(self) -> None:
         self.checkpoint.release()
@@ -65,7 +65,7 @@ class Numbers:
             table.write(hashes[partitions == number], [keys], [values], np.zeros(len(keys), bool))
             tables = save_state(self.checkpoint.storage, {"rows": table}, f"state/op/{number}/{attempt}-1")
             saved[number] = {name: tuple(runs) for name, runs in tables.items()}
-        return BatchOutcome({"op": saved}, watermarks=[{"0": WATERMARK}])
+        return BatchOutcome({"op": saved}, watermarks=[{"a:b:2": WATERMARK}])
 
     @staticmethod
     def _failed(error: Exception, failures: int) -> None:
@@ -146,7 +146,7 @@ def test_show_has_watermarks_and_partitions(jobs: Path) -> None:
     command("rescale", jobs / "totals", "--partitions", 5)
     lines = [line.split() for line in command("show", jobs / "totals").output.splitlines()]
     assert ["State", "partitions:", "5.", "Format"] in [line[:4] for line in lines]
-    assert ["clicks", "0", "20", "–", "2026-03-01", "12:30:00"] in lines
-    assert ["clicks", "1", "20", "–", "–"] in lines
+    positions = [line for line in lines if line[:1] == ["a:b"]]
+    assert positions == [["a:b", "2", "20", "–", "2026-03-01", "12:30:00"], ["a:b", "10", "20", "–", "–"]]
     content = json.loads(command("show", jobs / "totals", "--json").output)
-    assert (content["partitions"], content["watermarks"]) == (5, [{"0": WATERMARK}])
+    assert (content["partitions"], content["watermarks"]) == (5, [{"a:b:2": WATERMARK}])
