@@ -199,16 +199,15 @@ def test_the_client_of_the_jvm_writes_where_librdkafka_cannot(sink: MakeSink, pa
         assert {p: len(ids) for p, ids in partitions(lab).items()} == dict.fromkeys(range(PARTITIONS), 4)
 
 
-def threads(rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    deque(rows, maxlen=0)  # Spark does not use a worker again that leaves input behind
-    counted = len(os.listdir("/proc/self/task"))  # noqa: PTH208 - nothing else counts threads that are not Python's
-    yield pa.RecordBatch.from_pydict({"pid": pa.array([os.getpid()]), "threads": pa.array([counted])})
-
-
 def test_workers_keep_few_producers(sink: MakeSink) -> None:
     """Sixteen writers on two workers made 250 threads in each."""
     writers = 16
     lab = sink("id INT", sink__delivery_guarantee="exactly-once", sink__parallelism=str(writers))
+
+    def threads(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:  # in here: workers import no tests
+        deque(batches, maxlen=0)  # Spark does not use a worker again that leaves input behind
+        number = len(os.listdir("/proc/self/task"))  # noqa: PTH208 - nothing else counts threads that are not Python's
+        yield pa.RecordBatch.from_pydict({"pid": pa.array([os.getpid()]), "threads": pa.array([number])})
 
     def counted() -> dict[int, int]:
         asked = lab.spark.range(0, 8, 1, 8).mapInArrow(threads, "pid BIGINT, threads BIGINT")
