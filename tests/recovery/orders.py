@@ -19,6 +19,8 @@ WITH ('connector' = 'upsert-kafka', 'topic' = '${totals}', 'properties.bootstrap
 INSERT INTO totals
 SELECT region, COUNT(*), SUM(amount), COUNT(DISTINCT amount) FROM orders GROUP BY region;
 """
+CHANGED = 500
+"""Orders that are changed all the time; those that are only placed have greater numbers."""
 Totals = dict[str, tuple[int, int, int]]
 
 
@@ -28,19 +30,32 @@ class Orders:
         self._topic = topic
         self._dice = random.Random(5)
         self._alive: dict[int, tuple[str, int]] = {}
+        self._last = CHANGED
         self.sent = 0
+
+    def place(self, count: int) -> None:
+        """New orders that nobody changes: without the state of these, whatever comes later is counted wrong."""
+        self._kafka.produce([self._placed(self._last + 1) for _ in range(count)])
+        self.sent += count
 
     def change(self, count: int) -> None:
         self._kafka.produce([self._change() for _ in range(count)])
         self.sent += count
 
     def _change(self) -> Record:
-        key, value = self._dice.randrange(500), None
+        key, value = self._dice.randrange(CHANGED), None
         self._alive.pop(key, None)
         if self._dice.random() > 0.15:
-            region, amount = self._alive[key] = (f"r{self._dice.randrange(20)}", self._dice.randrange(50))
-            value = json.dumps({"id": key, "region": region, "amount": amount}).encode()
+            value = self._value(key)
         return Record(self._topic, key.to_bytes(8, "big"), value)
+
+    def _placed(self, key: int) -> Record:
+        self._last = key
+        return Record(self._topic, key.to_bytes(8, "big"), self._value(key))
+
+    def _value(self, key: int) -> bytes:
+        region, amount = self._alive[key] = (f"r{self._dice.randrange(20)}", self._dice.randrange(50))
+        return json.dumps({"id": key, "region": region, "amount": amount}).encode()
 
     def recount(self) -> Totals:
         regions: dict[str, list[int]] = {}

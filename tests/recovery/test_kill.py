@@ -41,6 +41,7 @@ def test_nothing_is_lost_or_wrong_after_kills(
     checkpoint = CheckpointView(tmp_path / "state" / "totals")
     variables = {**topics, "kafka": broker.bootstrap_servers}
     orders = Orders(kafka, topics["orders"])
+    orders.place(250)
     load = _Load(orders)
     load.start()
     number = 0

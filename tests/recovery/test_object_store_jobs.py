@@ -29,7 +29,7 @@ from object_server import SECRET, ObjectServer
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 PARTITIONS = 2
-CHANGES = 5_000
+PLACED, CHANGES = 250, 5_000
 SCRIPT = f"""
 SET 'headwater.batch.max-rows' = '150';
 {ORDERS_TABLE}
@@ -117,6 +117,7 @@ def jobs(
     topics = {name: unique_topic(name) for name in ("orders", "totals", "copies")}
     kafka.create(dict.fromkeys(topics.values(), PARTITIONS))
     orders = Orders(kafka, topics["orders"])
+    orders.place(PLACED)
     orders.change(CHANGES)
     (tmp_path / "jobs.sql").write_text(SCRIPT)
     yield Jobs(kafka, object_server.location(uuid.uuid4().hex), topics, tmp_path, orders)
