@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["ROLES", "Held", "Sample", "files_below", "take_sample", "worker_processes"]
+__all__ = ["ROLES", "Held", "Sample", "files_below", "held_by", "take_sample", "worker_processes"]
 
 ROLES = ("driver", "Spark's JVM", "Python workers", "broker")
 
@@ -41,12 +41,12 @@ class Sample:
 def take_sample(now: float, jobs: int, broker: int, directories: dict[str, Path]) -> Sample:
     """`jobs` is the process of the driver; Spark's JVM and the Python workers are below it."""
     held = dict.fromkeys(ROLES, Held())
-    held["driver"] = _held(jobs)
-    held["broker"] = _held(broker)
+    held["driver"] = held_by(jobs)
+    held["broker"] = held_by(broker)
     below = _descendants(jobs)
     for process in below:
         role = "Python workers" if _is_worker(process) else "Spark's JVM"
-        held[role] += _held(process)
+        held[role] += held_by(process)
     others = _used_cpu() - sum(map(_cpu_of, [os.getpid(), jobs, broker, *below]))
     return Sample(now, held, {name: files_below(directory) for name, directory in directories.items()}, others)
 
@@ -61,7 +61,7 @@ def files_below(directory: Path) -> int:
     return sum(len(files) for _, _, files in os.walk(directory))
 
 
-def _held(process: int) -> Held:
+def held_by(process: int) -> Held:
     """All zero if it has ended meanwhile, also if nobody has collected it yet (it then has no memory)."""
     root = Path("/proc") / str(process)
     try:

@@ -1,47 +1,62 @@
-"""State that is larger than memory: distinct pairs in a state table, in a process that may not have more than 1 GiB.
+"""State larger than memory: COUNT(DISTINCT) of 100 million pairs, in Python workers of 1 GiB: `make bench-state`.
 
-    python benchmarks/state_size.py --pairs 100000000
-
-The process does what the tasks of a COUNT(DISTINCT) do with their state: look up a batch of keys, write the new ones,
-save, and merge runs when a compaction is due. RLIMIT_DATA bounds all its memory but mapped files. Printed at every
-tenth: rows, bytes on disk, memory that is not mapped files, and how long batches took.
+1. Start the embedded broker, and a job as `headwater run` has it, on two cores.
+2. Limit the memory of its Python workers, mapped files apart (RLIMIT_DATA): whoever needs more fails.
+3. Print at every tenth: pairs, state on disk, the largest worker's memory, and how long batches took.
+4. The counts in the result must add up to the number of pairs.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import shutil
 import statistics
 import tempfile
-import time
+import threading
+from contextlib import suppress
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
+from outputs import create_topic, read_outcome
+from soak_samples import held_by, worker_processes
 
-from headwater.protocol.storage import open_storage
-from headwater.state.compaction import plan_compaction
-from headwater.state.files import compact, open_state, save_state
-from headwater.state.manifest import RunFile
-from headwater.state.table import StateTable, TableSpec
+import headwater
+from headwater.broker import Broker
+from headwater.execution.job import Progress
 
 LIMIT_BYTES = 1 << 30
 BATCH = 500_000
 REGIONS = 1_000
-SPEC = TableSpec(
-    "values", pa.schema([("region", pa.int32()), ("user", pa.int64())]), pa.schema([("count", pa.int64())])
-)
+TOPIC = "users_per_region"
+LOOK_SECONDS = 0.2
+JOB = f"""
+SET 'headwater.batch.max-rows' = '{BATCH}';
+CREATE TABLE views (user_id BIGINT, region INT) WITH (
+  'connector' = 'datagen', 'rows-per-second' = '100000000',
+  'fields.user_id.kind' = 'sequence', 'fields.user_id.start' = '1', 'fields.user_id.end' = '${{pairs}}',
+  'fields.region.min' = '1', 'fields.region.max' = '{REGIONS}');
+CREATE TABLE {TOPIC} (region INT, users BIGINT, PRIMARY KEY (region) NOT ENFORCED) WITH (
+  'connector' = 'upsert-kafka', 'topic' = '{TOPIC}', 'properties.bootstrap.servers' = '${{kafka}}',
+  'key.format' = 'json', 'value.format' = 'json');
+INSERT INTO {TOPIC} SELECT region, COUNT(DISTINCT user_id) FROM views GROUP BY region;
+"""
 
 
 def main() -> None:
     options = _options()
-    resource.setrlimit(resource.RLIMIT_DATA, (LIMIT_BYTES, LIMIT_BYTES))
     directory = Path(tempfile.mkdtemp(prefix="headwater-state-"))
     try:
-        _fill(str(directory), options.pairs)
+        with Broker.start(directory / "broker", 0, die_with_parent=True) as broker:  # 1
+            create_topic(broker.bootstrap_servers, TOPIC)
+            _count(str(directory / "checkpoint"), broker.bootstrap_servers, options.pairs)
+            outcome = read_outcome(broker.bootstrap_servers, TOPIC, "json table")
+        counted = sum(users for (users,) in outcome.table.values())
+        print(f"The counts add up to {counted:,}.")
+        if counted != options.pairs:  # 4
+            raise RuntimeError(f"The counts add up to {counted:,}, not to {options.pairs:,}.")
     finally:
-        shutil.rmtree(directory)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _options() -> argparse.Namespace:
@@ -50,53 +65,50 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _fill(location: str, pairs: int) -> None:
-    storage = open_storage(location)
-    files: list[RunFile] = []
-    dice = np.random.default_rng(7)
-    seconds: list[float] = []
-    merging = 0.0
-    for number in range(pairs // BATCH):
-        users = np.arange(number * BATCH, (number + 1) * BATCH, dtype=np.int64)
-        began = time.monotonic()
-        [table] = open_state(storage, [SPEC], {SPEC.name: files}).values()
-        _step(table, users, dice.integers(0, REGIONS, BATCH, dtype=np.int32))
-        files = save_state(storage, {SPEC.name: table}, f"state/op/0/{number}-0")[SPEC.name]
-        seconds.append(time.monotonic() - began)
-        began = time.monotonic()
-        part = plan_compaction(files)
-        if part is not None:  # in a job it runs beside the batches
-            target = f"state/op/0/compaction-{number}.arrow"
-            files[part] = [compact(storage, SPEC, files[part], target, drop_tombstones=part.start == 0)]
-        merging += time.monotonic() - began
-        storage.delete(*(set(storage.names("state/")) - {file.name for file in files}))
-        if (number + 1) % max(1, pairs // BATCH // 10) == 0:
-            _report((number + 1) * BATCH, files, seconds, merging)
-            seconds, merging = [], 0.0
-    assert sum(file.rows for file in files) == pairs // BATCH * BATCH
+def _count(checkpoint: str, servers: str, pairs: int) -> None:
+    variables, watch = {"kafka": servers, "pairs": str(pairs)}, Watch(pairs)
+    conf = {"spark.ui.enabled": "false"}
+    with headwater.connect(master="local[2]", checkpoint=checkpoint, conf=conf, variables=variables) as session:
+        session.on_batch = watch.note
+        ended = threading.Event()
+        looking = threading.Thread(target=watch.look, args=(ended,))
+        looking.start()
+        try:
+            session.sql(JOB)
+            session.wait()
+        finally:
+            ended.set()
+            looking.join()
 
 
-def _step(table: StateTable, users: np.ndarray, regions: np.ndarray) -> None:
-    mixed = users.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    hashes = (regions.astype(np.int64) * 2_654_435_761 << 32) | (mixed >> np.uint64(32)).astype(np.int64)
-    keys = [pa.array(regions), pa.array(users)]
-    new = ~table.lookup(hashes, keys).hit
-    assert new.all()
-    table.write(hashes, keys, [pa.array(np.ones(len(users), dtype=np.int64))], np.zeros(len(users), dtype=np.bool_))
+class Watch:
+    """Batches, and the memory of the workers; a line for every tenth of the pairs."""
 
+    def __init__(self, pairs: int) -> None:
+        self._pairs, self._printed = pairs, 0
+        self._batches, self._seconds = 0, list[float]()
+        self._most = 0
 
-def _report(rows: int, files: list[RunFile], seconds: list[float], merging: float) -> None:
-    memory = sum(
-        int(line.split()[1])
-        for line in Path("/proc/self/status").read_text().splitlines()
-        if line.startswith("RssAnon")
-    )
-    print(
-        f"{rows:>11,} pairs  {len(files):>2} runs  {sum(f.bytes for f in files) >> 20:>6,} MiB on disk  "
-        f"{memory >> 10:>4} MiB of memory  batch {statistics.median(seconds) * 1000:.0f} ms "
-        f"(longest {max(seconds) * 1000:.0f})  compactions {merging:.0f} s",
-        flush=True,
-    )
+    def look(self, ended: threading.Event) -> None:
+        while not ended.wait(LOOK_SECONDS):
+            for worker in worker_processes(os.getpid()):
+                with suppress(ProcessLookupError):
+                    resource.prlimit(worker, resource.RLIMIT_DATA, (LIMIT_BYTES, LIMIT_BYTES))  # 2
+                    self._most = max(self._most, held_by(worker).anonymous)
+
+    def note(self, progress: Progress) -> None:
+        if progress.batches == self._batches:  # a report of something else than a batch
+            return
+        self._batches = progress.batches
+        self._seconds.append(progress.batch_seconds)
+        if progress.rows_in * 10 >= self._pairs * (self._printed + 1):  # 3
+            print(
+                f"{progress.rows_in:>11,} pairs  {progress.state_bytes >> 20:>6,} MiB on disk  "
+                f"{self._most >> 20:>4} MiB in the largest worker  batch {statistics.median(self._seconds):.2f} s "
+                f"(longest {max(self._seconds):.2f} s)",
+                flush=True,
+            )
+            self._printed, self._seconds, self._most = self._printed + 1, [], 0
 
 
 if __name__ == "__main__":
