@@ -6,8 +6,9 @@ its metrics). What differs from batch to batch reaches the tasks by local proper
 executes.
 
 This is the one place that uses methods of Spark's internal classes: SparkPlan.clone, execute and executeToIterator,
-CollectMetricsExec.collect, ReuseExchangeAndSubquery. `tests/unit/execution/test_prepared.py` notices
-if a release of Spark changes them. How Python reaches them is in `spark_internals`.
+CollectMetricsExec.collect, ReuseExchangeAndSubquery, LiveListenerBus.waitUntilEmpty.
+`tests/unit/execution/test_prepared.py` notices if a release of Spark changes them. How Python reaches them is in
+`spark_internals`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.errors import JobError
@@ -136,25 +138,38 @@ def spark_jobs(spark: SparkSession, properties: Mapping[str, str], group: str, d
 
 
 def _await_end_of_tasks(spark: SparkSession, group: str) -> None:
-    """Spark reports a failed job while other tasks of it are still being stopped."""
-    spark.sparkContext.cancelJobGroup(group)
+    """Spark reports a failed job while other tasks of it are still being stopped.
+
+    1. Stop the jobs. 2. Wait until Spark's status tracker has seen which tasks were started: it learns of them by a
+    queue, and may be behind. 3. Wait for the end of the tasks."""
     deadline = time.monotonic() + TASKS_END_SECONDS
-    while _active_tasks(spark, group):
+    spark.sparkContext.cancelJobGroup(group)  # 1
+    try:
+        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(int(TASKS_END_SECONDS * 1000))  # 2
+    except Py4JJavaError:
+        raise _not_ended() from None
+    while _is_active(spark, group):  # 3
         if time.monotonic() > deadline:
-            raise JobError(
-                "Tasks of a failed batch do not end, so the batch cannot be repeated safely.",
-                hint="Look for executors that are cut off, then start the job again: it continues from its checkpoint.",
-            )
+            raise _not_ended()
         time.sleep(_POLL_SECONDS)
 
 
-def _active_tasks(spark: SparkSession, group: str) -> int:
+def _not_ended() -> JobError:
+    return JobError(
+        "Tasks of a failed batch do not end, so the batch cannot be repeated safely.",
+        hint="Look for executors that are cut off, then start the job again: it continues from its checkpoint.",
+    )
+
+
+def _is_active(spark: SparkSession, group: str) -> bool:
     tracker = spark.sparkContext.statusTracker()
-    active = 0
     for job in tracker.getJobIdsForGroup(group):
         info = tracker.getJobInfo(job)
         # Spark forgets old jobs; one that is forgotten has no tasks.
-        for stage in info.stageIds if info is not None else ():
-            about = tracker.getStageInfo(stage)
-            active += about.numActiveTasks if about is not None else 0
-    return active
+        if info is None:
+            continue
+        stages = [about for stage in info.stageIds if (about := tracker.getStageInfo(stage)) is not None]
+        # Between two stages a job has no tasks, but will have some.
+        if info.status == "RUNNING" or any(about.numActiveTasks for about in stages):
+            return True
+    return False

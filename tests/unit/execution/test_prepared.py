@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark import TaskContext, cloudpickle
+from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -160,9 +161,8 @@ def test_the_time_of_spark_is_that_of_its_job_alone(spark: SparkSession, action:
     assert running.seconds > 0
 
 
-def test_after_a_failure_no_task_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+def _failing(file: Path) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     """One task fails while the other writes a line every few milliseconds."""
-    file = tmp_path / "written"
 
     def step(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -176,9 +176,47 @@ def test_after_a_failure_no_task_goes_on(spark: SparkSession, tmp_path: Path) ->
                 time.sleep(0.01)
         yield from ()
 
-    plan = PreparedPlan.of(spark.range(0, 2, 1, 2).mapInArrow(step, "n BIGINT"))
+    return step
+
+
+def test_after_a_failure_no_task_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+    file = tmp_path / "written"
+    plan = PreparedPlan.of(spark.range(0, 2, 1, 2).mapInArrow(_failing(file), "n BIGINT"))
     with pytest.raises(Exception, match="it fails"):
         _run(plan, 1)
     size = file.stat().st_size
     time.sleep(0.5)
     assert file.stat().st_size == size > 0
+
+
+class SlowListener:
+    """Holds up Spark's own listener to jobs and tasks for a while whenever a job has ended."""
+
+    def onJobEnd(self, _: object) -> None:  # noqa: N802 - Spark's name
+        time.sleep(3)
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        if name.startswith("on"):
+            return lambda *_: None
+        raise AttributeError(name)
+
+    class Java:
+        implements = ("org.apache.spark.scheduler.SparkListenerInterface",)
+
+
+def test_no_task_goes_on_either_if_spark_is_behind_with_its_events(spark: SparkSession, tmp_path: Path) -> None:
+    """What its status tracker knows of jobs and tasks comes by a queue."""
+    file, context = tmp_path / "written", spark.sparkContext
+    plan = PreparedPlan.of(spark.range(0, 2, 1, 2).mapInArrow(_failing(file), "n BIGINT"))
+    ensure_callback_server_started(context._gateway)
+    bus, listener = context._jsc.sc().listenerBus(), SlowListener()
+    bus.addToQueue(listener, "appStatus")
+    try:
+        assert spark.range(1).count() == 1
+        with pytest.raises(Exception, match="it fails"):
+            _run(plan, 1)
+        size = file.stat().st_size
+        time.sleep(0.5)
+        assert file.stat().st_size == size > 0
+    finally:
+        bus.removeListener(listener)
