@@ -78,12 +78,11 @@ class HeadwaterError(Exception):
         super().__init__(fact)
 
     def __str__(self) -> str:
-        parts = [self.fact]
-        if self.detail:
-            parts.append(self.detail)
-        if self.hint:
-            parts.append(f"Hint: {self.hint}")
-        return "\n".join(parts)
+        return self._message()
+
+    def _message(self, place: str = "") -> str:
+        hint = f"Hint: {self.hint}" if self.hint else ""
+        return "\n".join([self.fact, *filter(None, (place, self.detail, hint))])
 
 
 @dataclass(frozen=True)
@@ -125,14 +124,7 @@ class SqlError(HeadwaterError):
         self.script = script
 
     def __str__(self) -> str:
-        if self.position is None:
-            return super().__str__()
-        parts = [f"{self.fact}", f"  at {self.position.render(self.script)}"]
-        if self.detail:
-            parts.append(self.detail)
-        if self.hint:
-            parts.append(f"Hint: {self.hint}")
-        return "\n".join(parts)
+        return self._message(f"  at {self.position.render(self.script)}" if self.position is not None else "")
 
 
 class DependentError(SqlError):
@@ -152,11 +144,14 @@ class ScriptErrors(HeadwaterError):
 
 class ValidationError(HeadwaterError):
     """A table definition, an option or a query is not allowed. `position` is the place in its statement, if it is
-    known; whoever knows the script shows it."""
+    known; whoever knows the script adds its name."""
 
     def __init__(self, fact: str, *, detail: str = "", hint: str = "", position: Position | None = None) -> None:
         super().__init__(fact, detail=detail, hint=hint)
         self.position = position
+
+    def __str__(self) -> str:
+        return self._message(f"  at {self.position.render()}" if self.position is not None else "")
 
 
 class JobError(HeadwaterError):

@@ -6,7 +6,7 @@ and any other as `db.t` (see `sql.paths`), so that what a table is called does n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -141,7 +141,10 @@ class Catalog:
         options = {key: value for key, value in written.items() if key not in statement.reset}
         positions = {**table.option_positions, **statement.option_positions}
         self._relations[path] = _checked(
-            replace(table, spelling=spelling_of(options), option_positions=positions), [], self._connection
+            replace(table, spelling=spelling_of(options), option_positions=positions),
+            [],
+            self._connection,
+            statement.option_positions,
         )
 
     def alter_schema(self, statement: SchemaChange) -> tuple[Table, CreateTable] | None:
@@ -243,7 +246,7 @@ class Catalog:
             raise SqlError(fact, position=hinted.get(connector))
         changed = replace(table, option_positions={**table.option_positions, **hinted})
         spelling = spelling_of({**table.spelling.written, **options})
-        return _checked(replace(changed, spelling=spelling), [], self._connection)
+        return _checked(replace(changed, spelling=spelling), [], self._connection, hinted)
 
     def _path(self, name: str, position: Position | None) -> str:
         """The name under which a table is kept, whatever the current database."""
@@ -268,13 +271,12 @@ class Catalog:
     def _unknown(self, name: str, position: Position | None) -> HeadwaterError:
         if self._broken & {name, self._path(name, None)}:
             return DependentError(f"'{name}' could not be created.", position=position)
-        fact, detail = f"There is no table or view '{name}'.", did_you_mean(name, self._relations)
-        hint = (
-            "" if detail else f"There are: {', '.join(self.names())}." if self._relations else "None has been created."
-        )
+        fact = f"There is no table or view '{name}'."
+        there = f"There are: {', '.join(self.names())}." if self._relations else "None has been created."
+        hint = did_you_mean(name, self._relations) or there
         if position is None:
-            return ValidationError(fact, detail=detail, hint=hint)
-        return SqlError(fact, position=position, detail=detail, hint=hint)
+            return ValidationError(fact, hint=hint)
+        return SqlError(fact, position=position, hint=hint)
 
 
 def _beside(path: str, new: str) -> str:
@@ -302,14 +304,15 @@ def _resolved(statement: CreateTable, connection: Mapping[str, str]) -> Table:
         statement.option_positions,
         spelling,
     )
-    return _checked(table, problems, connection)
+    return _checked(table, problems, connection, statement.option_positions)
 
 
-def _checked(table: Table, problems: list[Problem], connection: Mapping[str, str]) -> Table:
-    """The table with its options read. The connector judges it only if its columns make sense."""
+def _checked(table: Table, problems: list[Problem], connection: Mapping[str, str], here: Collection[str]) -> Table:
+    """The table with its options read. The connector judges it only if its columns make sense. `here` are the options
+    that the statement at hand writes."""
     connector, spelling = table.connector, table.spelling
     if spelling.problems:
-        raise _options_error(table, [*spelling.problems, *problems], spelling.supported)
+        raise _options_error(table, [*spelling.problems, *problems], spelling.supported, here)
     ignored = connector.without_effect(spelling.options)
     given = {key: value for key, value in spelling.options.items() if key not in ignored}
     declared = (*connector.options, *connector.more_options(given))
@@ -321,7 +324,7 @@ def _checked(table: Table, problems: list[Problem], connection: Mapping[str, str
     if all(problem.kind != "rule" for problem in problems):
         problems += connector.validate(table)
     if problems:
-        raise _options_error(table, [spelling.of(problem) for problem in problems], supported_keys(declared))
+        raise _options_error(table, [spelling.of(problem) for problem in problems], supported_keys(declared), here)
     return table
 
 
@@ -334,9 +337,11 @@ def _defaults(declared: Sequence[Option], connection: Mapping[str, str]) -> dict
     return {key: value for key, value in connection.items() if key in keys or key.startswith(families)}
 
 
-def _options_error(table: Table, problems: list[Problem], supported: tuple[str, ...]) -> ValidationError:
+def _options_error(
+    table: Table, problems: list[Problem], supported: tuple[str, ...], here: Collection[str]
+) -> ValidationError:
     written, positions = table.spelling.written, table.option_positions
-    context = OptionContext(table.connector.identifier, supported, written, positions)
+    context = OptionContext(table.connector.identifier, supported, written, positions, here)
     return problems_error(f"Table '{table.name}'", problems, context)
 
 
@@ -366,6 +371,6 @@ def _connector(statement: CreateTable, spelling: Spelling) -> Connector:
     raise ValidationError(
         f"Could not find any factory for identifier '{name}'.",
         position=statement.option_positions.get("connector"),
-        detail=f"It is the connector of table '{statement.name}'. {did_you_mean(name, CONNECTORS)}".strip(),
-        hint=f"Available factory identifiers are: {known}. {_INSTEAD.get(name, '')}".strip(),
+        detail=f"It is the connector of table '{statement.name}'. Available factory identifiers are: {known}.",
+        hint=did_you_mean(name, CONNECTORS) or _INSTEAD.get(name, ""),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -25,25 +25,39 @@ class Problem:
 
 @dataclass(frozen=True)
 class OptionContext:
-    """What an error says beside the problems: whose options these are, which there are, and where they were written."""
+    """What an error says beside the problems: whose options these are, which there are, and where they were written.
+    `here` are those that the statement at hand writes: others may be in another script."""
 
     owner: str
     supported: tuple[str, ...] = ()
     given: Mapping[str, str] = field(default_factory=dict, repr=False)
     positions: Mapping[str, Position] = field(default_factory=dict)
+    here: Collection[str] = ()
 
 
 def problems_error(subject: str, problems: Sequence[Problem], context: OptionContext) -> ValidationError:
-    """`subject` starts the fact: "Table 'orders'". Secrets in options are masked."""
+    """`subject` starts the fact: "Table 'orders'". Secrets in options are masked. The error is where its only problem
+    is; several are shown with a place each."""
     count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    place, given = _only_place(problems, context), _options_given(context)
+    if place is not None:
+        context = replace(context, positions={})
     paragraphs = [
         _missing(problems),
         _unsupported(problems, context),
         *(_invalid(p, context) for p in problems if p.kind == "invalid"),
         *(_with_place(p.text, p, context) for p in problems if p.kind == "rule"),
-        _options_given(context),
+        given,
     ]
-    return ValidationError(f"{subject} is not valid: {count}.", detail="\n\n".join(filter(None, ["", *paragraphs])))
+    detail = "\n\n".join(filter(None, paragraphs))
+    return ValidationError(f"{subject} is not valid: {count}.", detail=detail, position=place)
+
+
+def _only_place(problems: Sequence[Problem], context: OptionContext) -> Position | None:
+    key = problems[0].key if len(problems) == 1 else ""
+    if is_secret(key) or key not in context.here or problems[0].position is not None:
+        return None
+    return _masked(context.positions[key], context.given)
 
 
 def _missing(problems: Iterable[Problem]) -> str:

@@ -40,7 +40,8 @@ def fitted(query: n.Node, table: Table, statement: Insert, rules: SinkRules) -> 
     if len(query.columns) != len(given):
         raise ValidationError(
             f"Column types of query result and sink for '{table.name}' do not match: different number of columns.",
-            detail=f"Query: ({_typed(query.columns)})\nTable: ({_typed(written)})",
+            detail=f"Query: ({_typed(query.columns)})\nTable: ({_typed([c for c in written if c.name in given])})",
+            hint=f"Select a value for each, or name the columns to write: INSERT INTO {table.name} (…) SELECT …",
         )
     given_columns = [_Given(*parts) for parts in zip(query.columns, *_sources(query, statement), strict=True)]
     by_name = dict(zip(given, given_columns, strict=True))

@@ -66,6 +66,8 @@ def test_columns_of_a_window_are_shown_as_what_they_are() -> None:
             "Expected ',' or ')', found the string 'print-identifier'",
             "Is a ',' missing",
         ),
+        ("CREATE TABLE c (a INT b INT) WITH ('connector' = 'print')", "Expected ')', found 'b'", "Is a ',' missing"),
+        ("CREATE TABLE c (a INT 'b')", "Expected ')', found the string 'b'", ""),
         ("SELECT who, FROM orders", "Expected an expression, found 'FROM'", "Remove the ','"),
         ("SELECT who FROM orders WHERE who == 'a'", "Expected an expression, found '='", "one '='"),
         (

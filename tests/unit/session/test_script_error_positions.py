@@ -113,7 +113,7 @@ def test_an_option_in_a_hint_is_shown_in_it() -> None:
     query = "SELECT who FROM orders /*+ OPTIONS('scan.startup.mode' = 'latest-offset', 'nosuch' = '1') */"
     with pytest.raises(ValidationError) as caught:
         Session().check(f"{ORDERS}\nINSERT INTO lines {query}")
-    above, below = str(caught.value).splitlines()[-3:-1]
+    above, below = str(caught.value).splitlines()[2:4]
     assert above[below.index("^") : below.rindex("^") + 1] == "'nosuch'"
 
 
@@ -128,8 +128,36 @@ def test_an_option_in_a_hint_is_shown_in_it() -> None:
 def test_what_is_wrong_with_a_table_is_shown_where_it_is(columns: str, options: str, under: str) -> None:
     with pytest.raises(ValidationError) as caught:
         Session().check(f"CREATE TABLE c ({columns}) WITH ({KAFKA}, 'topic' = 'c', {options})")
-    above, below = str(caught.value).splitlines()[-2:]
+    lines = str(caught.value).splitlines()
+    [below] = [line for line in lines if "^" in line]
+    above = lines[lines.index(below) - 1]
     assert above[below.index("^") : below.rindex("^") + 1] == under
+
+
+def test_the_only_problem_of_a_table_is_where_its_error_is() -> None:
+    """Not at CREATE, with a second place further down."""
+    typo = f"CREATE TABLE c (a INT) WITH (\n{KAFKA}, 'topic' = 'c',\n  'formt' = 'json', 'format' = 'raw')"
+    with pytest.raises(ScriptErrors) as caught:
+        Session().check(f"{typo};\nDROP TABLE nosuch;")
+    error = caught.value.errors[0]
+    assert isinstance(error, SqlError)
+    assert error.position is not None
+    assert (error.position.line, error.position.column) == (3, 3)
+    assert str(error).count("^\n") == 1
+
+
+def test_an_option_of_another_statement_is_not_where_the_error_is() -> None:
+    """The table may be defined in another script than the ALTER TABLE."""
+    options = "'topic' = 'c', 'format' = 'json', 'json.ignore-parse-errors' = 'true'"
+    table = f"CREATE TABLE c (a STRING) WITH ({KAFKA}, {options})"
+    with pytest.raises(ScriptErrors) as caught:
+        Session().check(f"{table};\nALTER TABLE c SET ('format' = 'raw');\nDROP TABLE nosuch;")
+    error = caught.value.errors[0]
+    assert isinstance(error, SqlError)
+    assert error.position is not None
+    assert error.position.line == 2
+    assert "json.ignore-parse-errors" in error.detail
+    assert "at line 1" in error.detail
 
 
 def test_a_typo_in_a_large_table_fits_on_a_screen() -> None:
@@ -139,8 +167,8 @@ def test_a_typo_in_a_large_table_fits_on_a_screen() -> None:
     with pytest.raises(ValidationError) as caught:
         Session().check(script)
     lines = str(caught.value).splitlines()
-    assert "formt  Did you mean 'format'?" in lines[3]
+    assert "formt  Did you mean 'format'?" in lines[6]
     assert len(lines) <= 8
     assert max(map(len, lines)) <= 80
-    above, below = lines[5], lines[6]
+    above, below = lines[2], lines[3]
     assert above[below.index("^") : below.rindex("^") + 1] == "'formt' = 'json'"

@@ -8,13 +8,13 @@ from headwater.errors import Position
 from headwater.sql.parser.parser import Parser
 from headwater.sql.script import Script
 from headwater.sql.statements import Column, ComputedColumn, MetadataColumn, PhysicalColumn, WatermarkDeclaration
-from headwater.sql.tokens import Token
+from headwater.sql.tokens import Token, TokenKind
 from headwater.sql.types import SqlType
 
 __all__ = ["AlteredColumnParser", "ColumnParser", "TableElements"]
 
 _NOT_ENFORCED = (
-    "Flink does not own the data, so it cannot check a key. Write PRIMARY KEY (…) NOT ENFORCED "
+    "Headwater does not own the data, so it cannot check a key. Write PRIMARY KEY (…) NOT ENFORCED "
     "to declare a key that the data is known to have."
 )
 _UNIQUE = "Declare the key of a table with PRIMARY KEY (…) NOT ENFORCED."
@@ -50,8 +50,15 @@ class ColumnParser:
 
     def parse(self) -> TableElements:
         """`( element, … )`."""
-        self.cursor.parenthesized(self._element)
+        self.cursor.expect("(")
+        self.cursor.comma_separated(self._element)
+        self.cursor.expect(")", hint=self._missing_comma())
         return self.elements
+
+    def _missing_comma(self) -> str:
+        """What comes next could be the name of a column, or the beginning of a constraint."""
+        here = self.cursor.here
+        return "Is a ',' missing before it?" if here.kind in (TokenKind.WORD, TokenKind.NAME) else ""
 
     def _element(self) -> None:
         # PRIMARY, WATERMARK and UNIQUE alone may be names of columns; the word behind them decides.
