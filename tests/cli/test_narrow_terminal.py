@@ -9,6 +9,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from headwater.cli.jobs import _HEADER, _SPARE
 from headwater.cli.select_output import _table
 from headwater.cli.shell.commands import _help
 from headwater.cli.style import boxed, show_error
@@ -16,6 +17,8 @@ from headwater.errors import JobError
 from headwater.plan.nodes import Column
 from headwater.results.text import change_count
 from headwater.sql.types import BIGINT, STRING
+
+JOB = ("users_per_region", "running", "5", "0.0", "3", "0.0", "0", "3", "1.6 s", "6", "13982")
 
 
 def drawn(table: object, width: int) -> list[str]:
@@ -38,6 +41,26 @@ def test_columns_without_content_make_room_for_the_others() -> None:
     assert drawn(boxed(header, [row], 30), 30)[-1] == " order_id  DECIMAL(10, 2)"
     assert "watermark" in drawn(boxed(header, [row], 80), 80)[0]
     assert "watermark" in drawn(boxed(header, [], 20), 60)[0], "of an empty table all columns are empty"
+
+
+@pytest.mark.parametrize("width", [40, 45, 60, 80, 91, 120])
+def test_no_word_of_a_job_is_broken(width: int) -> None:
+    """A cell of two letters and a line each is no table; what there is no room for is left out."""
+    table = boxed(_HEADER, [JOB], width, _SPARE)
+    assert not isinstance(table, str)
+    lines = drawn(table, width)
+    assert len(lines) == 3, "header, line, row"
+    assert {"users_per_region", "running", "0"} <= set(lines[-1].split())
+    assert {"rows", "in", "process"} <= set(lines[0].split()) or width < 80
+    assert (lines[0].split() == " ".join(_HEADER).split()) == (width >= 91)
+
+
+def test_a_row_that_fits_nowhere_is_shown_line_by_line() -> None:
+    header, row = ("name", "kind", "topic"), ("page_views", "table", "page_views_of_all_regions")
+    assert boxed(header, [row, row], 30) == "\n\n".join(
+        ["name   page_views\nkind   table\ntopic  page_views_of_all_regions"] * 2
+    )
+    assert len(drawn(boxed(("name", "what it is"), [("kafka", "a log of a topic, read and written")], 30), 30)) == 4
 
 
 def test_the_widest_column_of_a_live_table_is_cut_first() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import typer
@@ -133,13 +133,33 @@ def aligned(rows: Sequence[Sequence[str]], indent: str = "") -> list[str]:
     ]
 
 
-def boxed(header: Sequence[str], rows: Sequence[Sequence[str]], room: int = 0) -> Table:
-    """Numbers are aligned to the right. Where `room` is not enough, columns without any content are left out."""
-    columns = [tuple(row[i] for row in rows) for i in range(len(header))]
-    if rows and room and sum(max(map(len, column)) + 2 for column in zip(header, *rows, strict=True)) > room:
-        kept = [i for i, cells in enumerate(columns) if any(cells)]
-        header, columns = [header[i] for i in kept], [columns[i] for i in kept]
-    return _drawn(header, columns)
+def boxed(
+    header: Sequence[str], rows: Sequence[Sequence[str]], room: int = 0, spare: Sequence[int] = ()
+) -> Table | str:
+    """Numbers are aligned to the right. Where `room` is not enough, columns without any content are left out, and then
+    the `spare` ones, one by one. If words would still have to be broken, every row is shown as a block of lines."""
+    columns = {i: (name, *(row[i] for row in rows)) for i, name in enumerate(header)}
+    if rows and room and _width(columns.values(), len) > room:
+        full = columns = {i: cells for i, cells in columns.items() if any(cells[1:])}
+        for i in spare:
+            if _width(columns.values(), len) > room:
+                columns = {kept: cells for kept, cells in columns.items() if kept != i}
+        if _width(columns.values(), _longest_word) > room:
+            return _blocks(list(full.values()))
+    return _drawn([cells[0] for cells in columns.values()], [cells[1:] for cells in columns.values()])
+
+
+def _width(columns: Iterable[Sequence[str]], of: Callable[[str], int]) -> int:
+    return sum(max(map(of, cells)) + len(_GAP) for cells in columns)
+
+
+def _longest_word(cell: str) -> int:
+    return max(map(len, cell.split()), default=0)
+
+
+def _blocks(columns: Sequence[Sequence[str]]) -> str:
+    names, *rows = zip(*columns, strict=True)
+    return "\n\n".join("\n".join(aligned(list(zip(names, row, strict=True)))) for row in rows)
 
 
 def _drawn(header: Sequence[str], columns: Sequence[Sequence[str]]) -> Table:
@@ -160,14 +180,19 @@ def _is_number(cell: str) -> bool:
     return cell[:1].isdigit() and cell.replace(",", "").replace(".", "", 1).isdigit()
 
 
-def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """To standard output. A single column (a plan, a CREATE statement) is text and stays as it is."""
+def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], spare: Sequence[int] = ()) -> None:
+    """To standard output. A single column (a plan, a CREATE statement) is text and stays as it is. Where there is no
+    room for all columns, the `spare` ones are left out, in this order."""
     if len(header) == 1:
         for row in rows:
             typer.echo(row[0])
     elif sys.stdout.isatty():
         target = console()
-        target.print(boxed(header, rows, target.width))
+        drawn = boxed(header, rows, target.width, spare)
+        if isinstance(drawn, str):
+            typer.echo(drawn)
+        else:
+            target.print(drawn)
     else:
         for line in aligned([header, *rows]):
             typer.echo(line)
