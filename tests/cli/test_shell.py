@@ -186,8 +186,12 @@ def test_completion_and_history(terminal: Callable[..., Terminal], tmp_path: Pat
     shell = terminal("sql", "--master", "nowhere")  # no Spark is needed to type
     shell.await_text("^headwater>")
     shell.line("CREATE TABLE orders (id INT, customer STRING) WITH ('connector' = 'datagen');")
-    shell.await_text("^ok")
+    shell.await_text("^Table 'orders' is defined")
     shell.clear()
+    shell.line("SELECT 1")
+    shell.await_text("the statement ends with ';' · Ctrl-C forgets it")
+    shell.type("\x03")
+    shell.await_text("Ctrl-D quits")
     shell.type("SELECT * FROM or\t")
     shell.await_text(r"SELECT \* FROM orders")
     shell.type("\x03")
@@ -225,7 +229,7 @@ def test_a_job_that_cannot_start_is_an_error_of_its_statement(terminal: Callable
         "CREATE TABLE far (id INT) WITH ('connector' = 'kafka', 'topic' = 't', 'format' = 'json', "
         "'properties.bootstrap.servers' = '127.0.0.1:1');"
     )
-    shell.await_text("^ok")
+    shell.await_text("^Table 'far' is defined")
     shell.line("CREATE TABLE nowhere (id INT) WITH ('connector' = 'blackhole');")
     shell.line("INSERT INTO nowhere SELECT id FROM far;")
     shell.await_text("No Kafka broker answers")

@@ -83,11 +83,16 @@ def _opened(shell: Shell, connection: Mapping[str, str]) -> PromptSession[str]:
         complete_in_thread=True,  # topics are asked for over the network
         multiline=Condition(lambda: not is_complete(get_app().current_buffer.text)),
         prompt_continuation=_MORE,
-        bottom_toolbar=lambda: f" {shell.state} · \\? help · Ctrl-D quits",
+        bottom_toolbar=lambda: f" {shell.state} · {_keys(get_app().current_buffer.text)}",
         refresh_interval=0.5,
         style=_STYLE,
         include_default_pygments_style=False,
     )
+
+
+def _keys(typed: str) -> str:
+    """Ctrl-D quits on an empty line only, and within a statement the commands of the shell are a part of it."""
+    return "\\? help · Ctrl-D quits" if "\n" not in typed else "the statement ends with ';' · Ctrl-C forgets it"
 
 
 def _history_file() -> str:

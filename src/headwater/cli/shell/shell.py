@@ -91,7 +91,7 @@ class Shell:
             with _interrupts() as asked:
                 if isinstance(statement, s.Insert | s.StatementSet | s.Query | s.CreateTable):
                     self._await_spark(statement, asked)
-                self._show(self.session.execute(statement), asked)
+                self._show(self.session.execute(statement), asked, _done(statement))
             if self.timing:
                 typer.echo(f"Time: {seconds(time.monotonic() - began)}")
             if asked:
@@ -119,7 +119,8 @@ class Shell:
         # Spark that is still starting is not waited for: its JVM ends with this process.
         end_session(self.session)
 
-    def _show(self, result: Result, asked: list[int]) -> None:
+    def _show(self, result: Result, asked: list[int], done: str) -> None:
+        """`done` is said of a statement that shows nothing."""
         for note in result.notes:
             typer.echo(f"Note: {note}", err=True)
         if result.query is not None:
@@ -128,9 +129,9 @@ class Shell:
         elif result.header:
             show_table(result.header, result.rows)
         for job in result.jobs:
-            typer.echo(f"Job '{job.name}' runs in the background: \\jobs shows it, \\stop {job.name} ends it.")
+            typer.echo(fitted(f"Job '{job.name}' runs in the background: \\jobs shows it, \\stop {job.name} ends it."))
         if not (result.query or result.header or result.jobs):
-            typer.echo("ok")
+            typer.echo(done)
 
     def _await_spark(self, statement: s.Statement, asked: list[int]) -> None:
         if isinstance(statement, s.CreateTable) and statement.query is None:
@@ -160,6 +161,12 @@ class Shell:
             Session(spark_session=self.session.spark_session).sql(_WARM_UP).rows()
         except Exception as error:  # noqa: BLE001 - raised where Spark is needed
             self._spark_error = error
+
+
+def _done(statement: s.Statement) -> str:
+    if isinstance(statement, s.CreateTable):
+        return f"Table '{statement.name}' is defined."
+    return f"View '{statement.name}' is defined." if isinstance(statement, s.CreateView) else "ok"
 
 
 @contextmanager
