@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,11 +24,26 @@ def test_a_new_project_is_valid_and_passes_its_test(
         f"shop/{n}" for n in (".gitignore", "headwater.toml", "tables.sql", "tests/totals.case", "totals.sql")
     ]
     assert "headwater run tables.sql totals.sql" in made.out
+    assert max(map(len, made.out.splitlines())) < 80
     checked = invoke("check", "shop/tables.sql", "shop/totals.sql")
     assert checked.out.splitlines()[-1] == "ok: 2 tables, 1 insert"
     case_runner.play(read_case(tmp_path / "shop/tests/totals.case"), ReplayMode.AS_WRITTEN)
     again = invoke("init", "shop")
     assert (again.code, "already exists" in again.err) == (1, True)
+
+
+def test_a_test_of_a_project_shows_its_results_and_nothing_of_spark(
+    invoke: Invoke, broker: Broker, tmp_path: Path
+) -> None:
+    (tmp_path / "one.case").write_text(
+        "sql\nCREATE TABLE t (a INT) WITH ('connector' = 'blackhole');\nINSERT INTO t SELECT 1;\n"
+    )
+    command = [sys.executable, "-m", "headwater", "test", "one.case", "--broker", broker.bootstrap_servers]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    *results, verdict = done.stdout.splitlines()
+    assert results[0] == "ok     one.case  as-written"
+    assert re.fullmatch(rf"1 case, played {len(results)} times?: all as expected \(\d+ s\)", verdict)
 
 
 def test_a_machine_that_has_everything(invoke: Invoke, broker: Broker) -> None:

@@ -24,10 +24,10 @@ _NEXT = """
   headwater broker start                      # a Kafka broker on this machine
   headwater topic create orders
   headwater topic create totals --compacted
-  headwater topic write orders '{{"order_id": "o1", "customer": "ann", "amount": 12.5}}'
-  headwater run tables.sql totals.sql         # keeps totals up to date, until Ctrl-C
-  headwater sql tables.sql                    # look: SELECT * FROM totals;
-  headwater test tests                        # what the script must do, replayed with crashes
+  headwater topic write orders '{{"order_id":"o1","customer":"ann","amount":9}}'
+  headwater run tables.sql totals.sql         # runs until Ctrl-C
+  headwater sql tables.sql                    # a shell: SELECT * FROM totals;
+  headwater test tests                        # tests it, also with crashes
 """
 
 
@@ -37,6 +37,10 @@ def init(
     """Make a project folder: tables, a script and a test of it.
 
     With headwater.toml and .gitignore.
+
+    \b
+    Example:
+      headwater init shop
     """
     folder = Path(name)
     there = [file for file in _FILES if (folder / file).exists()]

@@ -11,6 +11,8 @@ import typer
 from headwater.errors import HeadwaterError
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from headwater.testing import Report
 
 __all__ = ["play_cases"]
@@ -45,13 +47,29 @@ def play_cases(
     _check_found(files)
     ensure_jars(["spark"] if broker else ["broker", "spark"])
     began = time.monotonic()
-    reports = run_cases(files, broker, rewrite=rewrite, isolated=isolated, report=_show)
+    reports = run_cases(files, broker, rewrite=rewrite, isolated=isolated, report=_show, start_spark=_quiet_spark)
     failed = sum(report.verdict == "failed" for report in reports)
     cases = len({report.path for report in reports})
-    verdict = f"{failed} of them failed" if failed else "all as expected"
-    typer.echo(f"{cases} cases, played {len(reports)} times: {verdict} ({time.monotonic() - began:.0f} s)")
+    verdict = f"{failed} failed" if failed else "all as expected"
+    seconds = time.monotonic() - began
+    typer.echo(f"{_times(cases, 'case')}, played {_times(len(reports), 'time')}: {verdict} ({seconds:.0f} s)")
     if failed:
         raise typer.Exit(1)
+
+
+def _times(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _quiet_spark() -> SparkSession:
+    """That of all tests, without the lines that its JVM writes."""
+    from headwater.cli.spark_output import start_spark
+    from headwater.session import Session
+    from headwater.testing.spark import MASTER, QUICK_SPARK
+
+    session = Session(master=MASTER, conf=QUICK_SPARK)
+    start_spark(session)
+    return session.spark
 
 
 def _check_found(files: list[str]) -> None:

@@ -34,9 +34,15 @@ class CaseRunner:
     """
 
     def __init__(
-        self, bootstrap_servers: str | None = None, spark: SparkSession | None = None, *, isolated: bool = False
+        self,
+        bootstrap_servers: str | None = None,
+        spark: SparkSession | None = None,
+        *,
+        isolated: bool = False,
+        start_spark: Callable[[], SparkSession] = spark_of_tests,
     ) -> None:
         self._servers = bootstrap_servers
+        self._start_spark = start_spark
         self._spark = spark
         self._own_spark = spark is None
         self._isolated = isolated
@@ -75,7 +81,7 @@ class CaseRunner:
 
     def spark(self) -> SparkSession:
         if self._spark is None:
-            self._spark = spark_of_tests()
+            self._spark = self._start_spark()
         return self._spark
 
     def close(self) -> None:
@@ -125,10 +131,11 @@ def run_cases(
     rewrite: bool = False,
     isolated: bool = False,
     report: Callable[[Report], None] = lambda _: None,
+    start_spark: Callable[[], SparkSession] = spark_of_tests,
 ) -> Sequence[Report]:
     """Play many files; directories stand for the case files below them. `report` hears of each result as it comes."""
     reports: list[Report] = []
-    with CaseRunner(bootstrap_servers, isolated=isolated) as runner:
+    with CaseRunner(bootstrap_servers, isolated=isolated, start_spark=start_spark) as runner:
         for path in _files(paths):
             for result in _results(runner, path, rewrite=rewrite):
                 reports.append(result)

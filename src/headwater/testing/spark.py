@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["QUICK_ARGUMENTS", "QUICK_JVM", "QUICK_SPARK", "spark_of_tests"]
+__all__ = ["MASTER", "QUICK_ARGUMENTS", "QUICK_JVM", "QUICK_SPARK", "spark_of_tests"]
+
+MASTER = "local[2]"
 
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
 """Small batches and a short life: compiling hard and collecting garbage in parallel would cost more than they bring.
@@ -25,4 +27,4 @@ def spark_of_tests() -> SparkSession:
     for the same, or a test that needs two tasks at once waits for good behind one that wanted a single core."""
     from headwater.execution.spark import start_spark
 
-    return start_spark("local[2]", QUICK_SPARK)
+    return start_spark(MASTER, QUICK_SPARK)
