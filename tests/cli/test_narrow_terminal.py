@@ -10,9 +10,10 @@ import pytest
 from rich.console import Console
 
 from headwater.cli.jobs import _HEADER, _SPARE
+from headwater.cli.options import options
 from headwater.cli.select_output import _table
 from headwater.cli.shell.commands import _help
-from headwater.cli.style import boxed, show_error
+from headwater.cli.style import boxed, plan_lines, show_error
 from headwater.errors import JobError
 from headwater.plan.nodes import Column
 from headwater.results.text import change_count
@@ -61,6 +62,45 @@ def test_a_row_that_fits_nowhere_is_shown_line_by_line() -> None:
         ["name   page_views\nkind   table\ntopic  page_views_of_all_regions"] * 2
     )
     assert len(drawn(boxed(("name", "what it is"), [("kafka", "a log of a topic, read and written")], 30), 30)) == 4
+
+
+PLAN = """\
+Write totals (kafka)                 changes=I  key=(id)
+└─ Join inner [a.id = b.id]          changes=I  key=(id)  state: the rows of both inputs
+   ├─ Scan a (kafka) [id]            changes=I  read: in columns
+   └─ Filter (id > 1)                changes=I
+      └─ Scan b (upsert-kafka) [id]  changes=UA,D  key=(id)"""
+
+
+def test_what_an_operator_promises_stands_below_it_where_there_is_no_room_beside_it() -> None:
+    lines = PLAN.splitlines()
+    assert plan_lines(lines, 0) == lines == plan_lines(lines, 90)
+    assert (
+        "\n".join(plan_lines(lines, 60))
+        == """\
+Write totals (kafka)
+│    changes=I  key=(id)
+└─ Join inner [a.id = b.id]
+   │    changes=I  key=(id)  state: the rows of both inputs
+   ├─ Scan a (kafka) [id]
+   │       changes=I  read: in columns
+   └─ Filter (id > 1)
+      │    changes=I
+      └─ Scan b (upsert-kafka) [id]
+              changes=UA,D  key=(id)"""
+    )
+
+
+def test_options_are_read_below_each_other_in_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    options("kafka")
+    text = re.sub(r"\x1b\[\d+m", "", capsys.readouterr().out)
+    assert max(map(len, text.splitlines()[2:])) <= 50
+    assert "…" not in text
+    assert "\nscan.bad-records\n  Enum, default fail. What to do" in text
 
 
 def test_the_widest_column_of_a_live_table_is_cut_first() -> None:

@@ -181,6 +181,15 @@ def test_what_is_wrong_is_said(
     assert (said.code, words in said.err) == (1, True), said.err
 
 
+def test_a_compacted_topic_takes_no_message_without_a_key(
+    invoke: Invoke, broker: Broker, unique_topic: Callable[[str], str]
+) -> None:
+    name = unique_topic("compacted")
+    Kafka(broker.bootstrap_servers).create({name: 1}, compacted=True)
+    said = invoke("topic", "write", name, "x", "--broker", broker.bootstrap_servers)
+    assert (said.code, "Hint: A topic that is compacted" in said.err) == (1, True), said.err
+
+
 @pytest.mark.parametrize(
     ("servers", "reason"), [("127.0.0.1:1", "Connection refused"), ("nowhere.invalid:9092", "Failed to resolve")]
 )

@@ -50,6 +50,9 @@ _INSTEAD = {
 """Connectors that scripts for Flink often name."""
 
 
+_NONE = "None has been created: CREATE TABLE comes first, in this script or in one that is given before it."
+
+
 class Catalog:
     def __init__(self, connection: Mapping[str, str] | None = None) -> None:
         """`connection` has values for options of Kafka tables that do not set them."""
@@ -272,7 +275,7 @@ class Catalog:
         if self._broken & {name, self._path(name, None)}:
             return DependentError(f"'{name}' could not be created.", position=position)
         fact = f"There is no table or view '{name}'."
-        there = f"There are: {', '.join(self.names())}." if self._relations else "None has been created."
+        there = f"There are: {', '.join(self.names())}." if self._relations else _NONE
         hint = did_you_mean(name, self._relations) or there
         if position is None:
             return ValidationError(fact, hint=hint)

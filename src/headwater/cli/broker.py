@@ -23,7 +23,12 @@ Directory = Annotated[
 def start(
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, metavar="N", help="[default: the last one, else 9092, else any free one]"),
+        typer.Option(
+            min=0,
+            max=65535,
+            metavar="N",
+            help="Its port. [default: the last one, else 9092, else any free one]",
+        ),
     ] = None,
     directory: Directory = None,
     partitions: Annotated[
@@ -34,6 +39,11 @@ def start(
 
     One that is running already stays as it is. It listens on this machine only, keeps its data, and runs until
     'headwater broker stop'. Topics are not created automatically.
+
+    \b
+    Examples:
+      headwater broker start
+      headwater broker start --port 19092 --dir /tmp/other-broker
     """
     from headwater.broker import Broker
     from headwater.cli.progress import ensure_jars

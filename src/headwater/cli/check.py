@@ -59,14 +59,15 @@ def check(scripts: ScriptArguments, var: Variables = None, env: Environment = ""
 def explain(scripts: ScriptArguments, var: Variables = None, env: Environment = "") -> None:
     """Show the plan of every INSERT and SELECT.
 
-    One line per operator: the changes it emits, the key of its rows, the state it keeps, and how the messages of a
-    table are read.
+    For each operator: the changes it emits, the key of its rows, the state it keeps, and how the messages of a table
+    are read.
 
     \b
     Example:
       headwater explain totals.sql --var kafka=127.0.0.1:9092
     """
     from headwater.catalog.catalog import Catalog
+    from headwater.cli.style import show_plan
     from headwater.session.definitions import Definitions
 
     files = read_scripts(scripts)
@@ -75,7 +76,7 @@ def explain(scripts: ScriptArguments, var: Variables = None, env: Environment = 
     found = [entry for part in planned for entry in _to_explain(part)]
     for number, (title, plan) in enumerate(found):
         typer.echo("\n" * bool(number) + title)
-        typer.echo(plan.explain())
+        show_plan(plan.explain().splitlines())
     if not found:
         typer.echo("No INSERT or SELECT to explain.")
 

@@ -34,6 +34,10 @@ def doctor(broker: BrokerOption = None) -> None:
     """Check this machine and say what to fix.
 
     Looks at Python, packages, Java, jars, disk and broker. Ends with exit code 1 if something is wrong.
+
+    \b
+    Example:
+      headwater doctor --broker kafka-1:9092
     """
     findings = []
     for finding in _findings(broker):

@@ -47,7 +47,9 @@ SERVERS = "properties.bootstrap.servers"
 BrokerOption = Annotated[
     str | None,
     typer.Option(
-        "--broker", metavar="HOST:PORT", help="[default: that of headwater.toml, or of 'headwater broker start']"
+        "--broker",
+        metavar="HOST:PORT",
+        help="Where Kafka is. [default: that of headwater.toml, or of 'headwater broker start']",
     ),
 ]
 DdlOption = Annotated[

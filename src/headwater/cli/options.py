@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["options"]
 
 _HEADER = ("option", "type", "default", "meaning")
+_LEAST_WIDTH = 100
 _PART = "."  # 'datagen.fields' is shown with 'datagen'
 Cells = tuple[str, str, str, str]
 
@@ -36,7 +38,8 @@ def options(
     """List the options of a connector, a format or the session.
 
     \b
-    Example:
+    Examples:
+      headwater options
       headwater options upsert-kafka
     """
     from headwater.cli.style import show_table
@@ -65,8 +68,10 @@ def _show(tables: Sequence[OptionTable]) -> None:
     for number, table in enumerate(tables):
         typer.echo("\n" * bool(number) + f"{table.name}: {table.summary}\n")
         rows = [_cells(row) for row in table.rows]
-        if sys.stdout.isatty():
+        if sys.stdout.isatty() and console().width >= _LEAST_WIDTH:
             console().print(_drawn(rows))
+        elif sys.stdout.isatty():
+            _show_below(rows, console().width)
         else:
             for line in aligned([_HEADER, *rows]):
                 typer.echo(line)
@@ -77,6 +82,14 @@ def _cells(row: OptionRow) -> Cells:
     choices = f" One of: {', '.join(row.choices)}." if row.choices else ""
     note = f" {row.note}" if row.note else ""
     return row.key, row.type, default, f"{row.meaning}{choices}{note}"
+
+
+def _show_below(rows: Sequence[Cells], width: int) -> None:
+    """Where a column of meanings would be a word wide."""
+    for key, kind, default, meaning in rows:
+        typer.secho(key, fg="cyan")
+        facts = {"required": f"{kind}, required.", "–": f"{kind}."}.get(default, f"{kind}, default {default}.")
+        typer.echo(textwrap.fill(f"{facts} {meaning}", width, initial_indent="  ", subsequent_indent="  "))
 
 
 def _drawn(rows: Sequence[Cells]) -> Table:

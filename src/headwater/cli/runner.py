@@ -20,6 +20,7 @@ from headwater.control.meter import JobSample
 from headwater.control.monitor import Monitor
 from headwater.control.server import JobServer
 from headwater.errors import HeadwaterError, JobError, KafkaUnavailableError
+from headwater.plan.nodes import Scan, walk
 from headwater.session.preflight import check_sources, check_start
 from headwater.ui.server import PageServer
 
@@ -83,7 +84,8 @@ class Runner:
             )
         if self.view is not None:
             self.view.phase("")
-            if self.session.jobs and not self.session.keeps_state:
+            reads = any(isinstance(node, Scan) for part in planned for job in part.jobs for node in walk(job.plan))
+            if reads and not self.session.keeps_state:
                 self.view.say("State ends with this run; give --checkpoint DIR to be able to continue.")
 
     def _prepare(self, planned: Sequence[Planned]) -> None:

@@ -21,9 +21,11 @@ __all__ = [
     "count",
     "error_message",
     "fitted",
+    "plan_lines",
     "rate",
     "seconds",
     "show_error",
+    "show_plan",
     "show_table",
     "size",
     "span",
@@ -31,6 +33,7 @@ __all__ = [
 ]
 
 _GAP = "  "
+_BRANCHES = "│├└─ "
 
 
 def count(number: int | None) -> str:
@@ -176,6 +179,34 @@ def _drawn(header: Sequence[str], columns: Sequence[Sequence[str]]) -> Table:
     return table
 
 
+def show_plan(lines: Sequence[str]) -> None:
+    """To standard output."""
+    room = console().width if sys.stdout.isatty() else 0
+    for line in plan_lines(lines, room):
+        typer.echo(line)
+
+
+def plan_lines(lines: Sequence[str], room: int) -> list[str]:
+    """A plan of one line per operator; where they have no room, what an operator promises stands below it."""
+    if not room or max(map(len, lines), default=0) <= room:
+        return list(lines)
+    shown = []
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        operator, promises, facts = line.partition(f"{_GAP}changes=")
+        shown.append(operator.rstrip())
+        if promises:
+            shown.append(f"{_below(operator, following)}{_GAP}changes={facts}")
+    return shown
+
+
+def _below(operator: str, following: str) -> str:
+    """The lines of the tree below an operator: to its other inputs, and to those of the operators above it."""
+    depth = len(operator) - len(operator.lstrip(_BRANCHES))
+    branches = operator[:depth].translate({ord("├"): "│", ord("└"): " ", ord("─"): " "})
+    deeper = len(following) - len(following.lstrip(_BRANCHES)) > depth
+    return branches + ("│  " if deeper else "   ")
+
+
 def _is_number(cell: str) -> bool:
     return cell[:1].isdigit() and cell.replace(",", "").replace(".", "", 1).isdigit()
 
@@ -183,7 +214,9 @@ def _is_number(cell: str) -> bool:
 def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], spare: Sequence[int] = ()) -> None:
     """To standard output. A single column (a plan, a CREATE statement) is text and stays as it is. Where there is no
     room for all columns, the `spare` ones are left out, in this order."""
-    if len(header) == 1:
+    if tuple(header) == ("plan",):
+        show_plan([row[0] for row in rows])
+    elif len(header) == 1:
         for row in rows:
             typer.echo(row[0])
     elif sys.stdout.isatty():

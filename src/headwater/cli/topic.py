@@ -79,7 +79,13 @@ def describe(
     ddl: DdlOption = None,
     var: Variables = None,
 ) -> None:
-    """Show the partitions, offsets and settings of a topic."""
+    """Show the partitions, offsets and settings of a topic.
+
+    \b
+    Examples:
+      headwater topic describe orders
+      headwater topic describe orders --ddl tables.sql
+    """
     from headwater.cli.style import aligned, count
 
     target = target_of(name, broker, ddl, var)
@@ -106,7 +112,12 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     broker: BrokerOption = None,
 ) -> None:
-    """Delete topics with all their messages. Asks first, unless --yes is given."""
+    """Delete topics with all their messages. Asks first, unless --yes is given.
+
+    \b
+    Example:
+      headwater topic delete orders totals
+    """
     targets = [target_of(name, broker) for name in names]
     admin = admin_of(targets[0])
     # All of them before the first is deleted: a typo in the last name must not cost the others.

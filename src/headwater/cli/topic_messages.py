@@ -164,8 +164,17 @@ def _produced(
         producer.poll(0)
         number += 1
     if producer.flush(2 * SECONDS) or failed:
-        raise HeadwaterError("Not all messages were written.", detail=str(failed[0].str()) if failed else "No answer.")
+        raise _not_written(failed)
     return number
+
+
+def _not_written(failed: Sequence[Any]) -> HeadwaterError:
+    from confluent_kafka import KafkaError
+
+    refused = bool(failed) and failed[0].code() == KafkaError.INVALID_RECORD
+    hint = "A topic that is compacted takes no message without a key: give --key, or --separator." if refused else ""
+    detail = str(failed[0].str()) if failed else "No answer."
+    return HeadwaterError("Not all messages were written.", detail=detail, hint=hint)
 
 
 def _range(consumer: Any, target: Target, where: tuple[str, str], partition: int | None) -> OffsetRange:

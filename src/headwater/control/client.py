@@ -60,7 +60,9 @@ def find_job(name: str, process: int | None = None, location: str = "") -> Found
             hint=f"Choose one, as in --process {wanted[0].run.process}.",
         )
     if not wanted:
-        raise JobError(f"No job '{name}' is running.", hint=_hint(name, (f.job.name for f in found)))
+        raise JobError(
+            f"No job '{name}' is running.", hint=_hint(name, (f.job.name for f in found if f.job.is_running))
+        )
     return wanted[0]
 
 

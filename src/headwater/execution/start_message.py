@@ -10,7 +10,8 @@ _SHOWN = 6
 
 
 def beginning(recovered: Recovered) -> str:
-    """'Begins at orders:0 offset 0' or 'Continues after batch 41 at orders:0 offset 1,234; …'."""
+    """'Begins at orders:0 offset 0' or 'Continues after batch 41 at orders:0 offset 1,234; …'; nothing of a job that
+    begins and reads no topic."""
     committed, pending = recovered.committed, recovered.pending
     places = [
         f"{key} offset {offset:,}"
@@ -24,7 +25,7 @@ def beginning(recovered: Recovered) -> str:
     at = f" at {where}" if where else ""
     again = f"; batch {pending.batch}, which was not committed, is repeated first" if pending is not None else ""
     if committed.batch == 0:
-        return f"Begins{at}{again}."
+        return f"Begins{at}{again}." if at or again else ""
     return f"Continues after batch {committed.batch:,}{at}{again}."
 
 

@@ -32,11 +32,9 @@ def writable_directory(path: Path, mode: int = 0o777) -> Path:
 
 
 def _not_writable(path: Path, reason: str) -> SetupError:
-    return SetupError(
-        f"Cannot write to '{path}'.",
-        detail=f"{reason}.",
-        hint="Set HEADWATER_HOME to a directory of your own.",
-    )
+    below = path.is_relative_to(headwater_home())
+    hint = "Set HEADWATER_HOME to a directory of your own." if below else "Choose a directory of your own."
+    return SetupError(f"Cannot write to '{path}'.", detail=f"{reason}.", hint=hint)
 
 
 @contextmanager

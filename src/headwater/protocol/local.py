@@ -205,5 +205,5 @@ def _held(storage: Storage) -> CheckpointTakenError:
     return CheckpointTakenError(
         "Another running job holds this checkpoint.",
         detail=f"Checkpoint: {storage}",
-        hint="Stop that job first, or give this one a directory of its own with --checkpoint.",
+        hint="Stop that job first: 'headwater jobs' lists it. A job can have a directory of its own with --checkpoint.",
     )

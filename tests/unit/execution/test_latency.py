@@ -43,6 +43,8 @@ GENESIS = Genesis("id", "f", 2, [{"orders:0": 0}], [None])
 def test_a_start_says_where_it_is() -> None:
     new = Recovered(GENESIS, Commit.of_genesis(GENESIS), None)
     assert beginning(new) == "Begins at orders:0 offset 0."
+    values = Genesis("id", "f", 2, [{}], [None])
+    assert beginning(Recovered(values, Commit.of_genesis(values), None)) == ""
     position = {f"orders:{n}": 1000 + n for n in range(10)}
     later = Commit(41, "", "", 2, [position], [None])
     assert beginning(Recovered(GENESIS, later, None)) == (
