@@ -171,6 +171,7 @@ def test_list_describe_and_delete(invoke: Invoke, broker: Broker, topic: str) ->
         (("write", "t", "x", "--tombstone", "--key", "k"), "no value"),
         (("write", "t", "x", "--separator", ":"), "There is no ':' in 'x'"),
         (("write", "t", "x", "--partition", "9"), "has no partition 9"),
+        (("write", "t", "x" * 2_000_000), "Not all messages were written.\nUnable to produce message"),
     ],
 )
 def test_what_is_wrong_is_said(

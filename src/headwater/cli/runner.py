@@ -219,7 +219,7 @@ class Runner:
         assert job.error is not None
         # The place of the INSERT, because a script may have dozens of them.
         origin = next(reading.origin for reading in self.readings if reading.progress.name == job.name)
-        return _failure(job.plan.table.name, origin, job.error)
+        return _failure(job.plan.table.name, origin, job.error, job.name)
 
     def _how_to_resume(self) -> str:
         if not self.session.jobs:
@@ -235,6 +235,6 @@ class Runner:
         return f"Stopped. State is kept in '{where}': run the same command again to continue."
 
 
-def _failure(table: str, origin: str, error: HeadwaterError) -> JobError:
-    detail = "\n".join(filter(None, [error.fact, error.detail]))
+def _failure(table: str, origin: str, error: HeadwaterError, job: str = "") -> JobError:
+    detail = "\n".join(filter(None, [error.fact.removeprefix(f"Job '{job}' failed: "), error.detail]))
     return JobError(f"INSERT INTO {table} failed ({origin}).", detail=detail, hint=error.hint)

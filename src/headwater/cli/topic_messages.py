@@ -158,23 +158,42 @@ def _produced(
         raise ValidationError(f"Topic '{target.topic}' has no partition {partition}, only {known[0]} to {known[-1]}.")
     for key, value in records:
         place = {"partition": partition} if partition >= 0 else {}
-        producer.produce(
-            target.topic, value, key, headers=headers, on_delivery=lambda e, _: failed.append(e) if e else None, **place
-        )
-        producer.poll(0)
+        record = {"topic": target.topic, "value": value, "key": key, "headers": headers, **place}
+        _produce(producer, {**record, "on_delivery": lambda e, _: failed.append(e) if e else None})
         number += 1
     if producer.flush(2 * SECONDS) or failed:
         raise _not_written(failed)
     return number
 
 
+def _produce(producer: Any, record: dict[str, Any]) -> None:
+    """Waits while the producer holds as many messages as it may: lines can come faster than the broker takes them."""
+    from confluent_kafka import KafkaException
+
+    while True:
+        try:
+            producer.produce(**record)
+        except BufferError:
+            producer.poll(0.1)
+        except KafkaException as error:
+            raise _not_written([error.args[0]]) from None
+        else:
+            producer.poll(0)
+            return
+
+
 def _not_written(failed: Sequence[Any]) -> HeadwaterError:
     from confluent_kafka import KafkaError
 
-    refused = bool(failed) and failed[0].code() == KafkaError.INVALID_RECORD
-    hint = "A topic that is compacted takes no message without a key: give --key, or --separator." if refused else ""
-    detail = str(failed[0].str()) if failed else "No answer."
-    return HeadwaterError("Not all messages were written.", detail=detail, hint=hint)
+    if not failed:
+        return HeadwaterError("Not all messages were written.", detail="No answer.")
+    hints = {
+        KafkaError.INVALID_RECORD: "A topic that is compacted takes no message without a key: --key or --separator.",
+        KafkaError.MSG_SIZE_TOO_LARGE: "This command writes messages of up to 1 MB.",
+    }
+    return HeadwaterError(
+        "Not all messages were written.", detail=str(failed[0].str()), hint=hints.get(failed[0].code(), "")
+    )
 
 
 def _range(consumer: Any, target: Target, where: tuple[str, str], partition: int | None) -> OffsetRange:

@@ -177,6 +177,8 @@ class LocalStorage(Storage):
 def unusable(location: str, error: OSError, about: str) -> StorageUnavailableError:
     """`about` is a file, or what was done."""
     fact, detail = f"'{location}' cannot be used as a checkpoint.", f"{about}: {error.strerror}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        fact = f"There is no space left for checkpoint '{location}'."  # a job that waits shows the fact alone
     if error.errno in _TRANSIENT:
         return StorageUnavailableError(fact, detail=detail)
     hint = "Choose a directory that this user may create, read and write, or an object store (s3://, gs://, az://)."

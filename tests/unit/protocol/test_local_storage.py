@@ -114,7 +114,7 @@ def test_transient_errors_are_waited_for(tmp_path: Path) -> None:
     assert pauses == [1.0, 2.0]
     assert [path.name for path in (tmp_path / "log").iterdir()] == ["1"]
     storage = RetryingStorage(LocalStorage(str(tmp_path), FullDisk(3, errno.ENOSPC)), (1.0, 2.0), pauses.append)
-    with pytest.raises(StorageUnavailableError, match="cannot be used"):
+    with pytest.raises(StorageUnavailableError, match="There is no space left for checkpoint"):
         storage.create("log/2", b"x")
 
 
