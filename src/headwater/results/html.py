@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from headwater.plan.nodes import Column
     from headwater.results.query import Row
 
-__all__ = ["RUNNING", "html_jobs", "html_table"]
+__all__ = ["RUNNING", "html_jobs", "html_table", "html_text"]
 
 RUNNING = ", running; <code>.stop()</code> ends it"
 
@@ -28,6 +28,12 @@ def html_table(columns: Sequence[Column], rows: Sequence[Row], count: int, state
 def html_jobs(names: Sequence[str]) -> str:
     """What a script has started that shows no rows; nothing if it has only defined something."""
     return "".join(f"<p>Job <code>{escape(name)}</code> runs in the background.</p>" for name in names)
+
+
+def html_text(lines: Sequence[str]) -> str:
+    """A plan or a statement: its spaces and line breaks are a part of it."""
+    text = escape("\n".join(lines))
+    return f'<pre style="white-space:pre;overflow-x:auto">{text}</pre>'
 
 
 def _cell(value: object, column: Column) -> str:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Result", "Results"]
 
+_TEXTS = (("plan",), ("create statement",))
+"""Headers of what is text with a layout, and no table."""
+
 
 @dataclass(frozen=True)
 class Result:
@@ -64,6 +67,9 @@ class Results(list[Result]):
         from headwater.results.text import print_table
 
         shown = self._shown()
+        if shown.header in _TEXTS:
+            print("\n".join(row[0] for row in shown.rows))
+            return
         columns = shown.query.columns if shown.query is not None else _text_columns(shown.header)
         print_table(columns, self.rows(), rows)
 
@@ -74,13 +80,15 @@ class Results(list[Result]):
                 result.query.stop()
 
     def _repr_html_(self) -> str:
-        from headwater.results.html import html_jobs, html_table
+        from headwater.results.html import html_jobs, html_table, html_text
 
         shown = next((r for r in reversed(self) if r.query is not None or r.header), None)
         if shown is None:
             return html_jobs([job.name for result in self for job in result.jobs])
         if shown.query is not None:
             return shown.query._repr_html_()
+        if shown.header in _TEXTS:
+            return html_text([row[0] for row in shown.rows])
         return html_table(_text_columns(shown.header), shown.rows, len(shown.rows))
 
     def _ipython_display_(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ from headwater.cli.select_output import RowFormat, show_query
 from headwater.errors import ValidationError
 from headwater.plan.nodes import Column
 from headwater.results.query import Change
+from headwater.session import Session
 from headwater.sql.types import INT
 
 
@@ -72,3 +74,20 @@ def test_an_array_needs_an_end() -> None:
     with pytest.raises(ValidationError, match="does not end"):
         show_query(answer, RowFormat.json, "table", lambda: False)
     assert answer.stopped
+
+
+def test_a_plan_keeps_its_layout_in_a_notebook(capsys: pytest.CaptureFixture[str]) -> None:
+    """A table would cut its lines, and a browser would fold its spaces."""
+    session = Session()
+    session.sql("CREATE TABLE sales (store INT) WITH ('connector' = 'datagen')")
+    for statement in (
+        "EXPLAIN SELECT store, COUNT(*) FROM sales WHERE store < 3 GROUP BY store",
+        "SHOW CREATE TABLE sales",
+    ):
+        shown = session.sql(statement)
+        text = "\n".join(row[0] for row in shown.rows())
+        assert shown._repr_html_().startswith("<pre ")
+        assert f">{escape(text)}</pre>" in shown._repr_html_()
+        shown.show()
+        assert capsys.readouterr().out == f"{text}\n"
+    assert "<table>" in session.sql("SHOW TABLES")._repr_html_()
