@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -68,7 +69,7 @@ class Results(list[Result]):
 
         shown = self._shown()
         if shown.header in _TEXTS:
-            print("\n".join(row[0] for row in shown.rows))
+            sys.stdout.write("\n".join([*(row[0] for row in shown.rows), ""]))
             return
         columns = shown.query.columns if shown.query is not None else _text_columns(shown.header)
         print_table(columns, self.rows(), rows)
