@@ -312,7 +312,7 @@ def _resolved(statement: CreateTable, connection: Mapping[str, str]) -> Table:
 
 def _checked(table: Table, problems: list[Problem], connection: Mapping[str, str], here: Collection[str]) -> Table:
     """The table with its options read. The connector judges it only if its columns make sense. `here` are the options
-    that the statement at hand writes."""
+    that the current statement writes."""
     connector, spelling = table.connector, table.spelling
     if spelling.problems:
         raise _options_error(table, [*spelling.problems, *problems], spelling.supported, here)
