@@ -1,7 +1,7 @@
 """ALTER TABLE … ADD, MODIFY, DROP and RENAME: the table as CREATE TABLE would have declared it.
 
-A table whose columns have changed is declared anew, so that everything that holds for a new table is checked again.
-What a computed column, the key or the watermark needs is neither dropped nor renamed.
+A table whose columns have changed is declared from scratch, so that everything that holds for a new table is checked
+again. What a computed column, the key or the watermark needs is neither dropped nor renamed.
 """
 
 from __future__ import annotations

@@ -101,9 +101,9 @@ class _Lines:
         for batch in batches:
             columns = {name: python_values(batch.column(name)) for name in batch.schema.names}
             kinds = columns.pop(KIND, None) or [INSERT] * batch.num_rows
-            texts = [map(printers[name], values) for name, values in columns.items()]
+            columns_shown = [map(printers[name], values) for name, values in columns.items()]
             lines = (
                 f"{prefix}{SHORT_NAMES[kind]}[{', '.join(row)}]\n"
-                for kind, row in zip(kinds, zip(*texts, strict=True), strict=True)
+                for kind, row in zip(kinds, zip(*columns_shown, strict=True), strict=True)
             )
             yield "".join(lines).encode()

@@ -26,7 +26,7 @@ class Problem:
 @dataclass(frozen=True)
 class OptionContext:
     """What an error says beside the problems: whose options these are, which there are, and where they were written.
-    `here` are those that the statement at hand writes: others may be in another script."""
+    `here` are those that the current statement writes: others may be in another script."""
 
     owner: str
     supported: tuple[str, ...] = ()

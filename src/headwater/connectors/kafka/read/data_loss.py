@@ -32,7 +32,7 @@ class DataLossPolicy:
         # again, every look must find it so: there may be several before a batch runs.
         self.topic_ids: dict[str, str] = {}
         self.seen_ids: dict[str, str] = {}
-        # Where the job stood in partitions that were missing in a look. A topic that is back with the id it had was
+        # Positions of the job in partitions that were missing in a look. A topic that is back with the id it had was
         # never deleted: brokers that have just started or are cut off from the others may not name it.
         self.missing: Offsets = {}
         self.policy: OnDataLoss = "continue" if table.options.string("scan.on-data-loss") == "continue" else "fail"
@@ -97,7 +97,7 @@ class DataLossPolicy:
         return {topic for topic, id_ in look.topic_ids.items() if known.get(topic, id_) != id_}
 
     def _back(self, look: Look, recreated: set[str]) -> Offsets:
-        """Where the job stood in partitions that are there again, of topics with the ids they had."""
+        """The positions of the job in partitions that are there again, of topics with the ids they had."""
         same = (look.topic_ids.keys() & self.topic_ids.keys()) - recreated
         back = {tp: offset for tp, offset in self.missing.items() if tp in look.latest and tp[0] in same}
         for (topic, partition), offset in back.items():
