@@ -17,12 +17,13 @@ SOURCE = Path(headwater.__file__).parent
 
 # Each room with the rooms it may import, from the bottom up: a room never names one that comes after it, so there can
 # be no cycle. Modules beside the packages are rooms of their own; what a session is made of shares one.
-_BASE = ("errors", "error_markers", "spark_internals")
+_BASE = ("errors", "error_markers", "spark_internals", "dates")
 _SESSION = ("session", "results")
 DIRECTION: Mapping[str, tuple[str, ...]] = {
     "errors": (),
     "error_markers": (),
     "spark_internals": (),
+    "dates": (),
     "key_stores": _BASE,
     "plugins": _BASE,  # names connectors and formats as text
     "install": _BASE,

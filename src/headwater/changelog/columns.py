@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from headwater.dates import numbered_values
 from headwater.state.columns import Bools, Ints, concat, equal_rows, expand, flat, widen
 
 __all__ = [
@@ -40,7 +41,7 @@ def group_key(column: pa.Array) -> pa.Array:
     if not pa.types.is_nested(column.type):
         return column
     # `repr` and not a hash: unequal values must never fall into one group.
-    return pa.array([repr(value) for value in column.to_pylist()], pa.large_string())
+    return pa.array([repr(value) for value in numbered_values(column)], pa.large_string())
 
 
 def last_rows(table: pa.Table, keys: Sequence[str], order: Sequence[str]) -> pa.Table:

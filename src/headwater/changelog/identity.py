@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.changelog.columns import Ints
+from headwater.dates import numbered_values
 
 __all__ = ["row_ids", "take_table"]
 
@@ -44,7 +45,7 @@ def _codes(column: pa.Array) -> tuple[Ints, int]:
         return ids, int(ids.max(initial=0)) + 1
     elif pa.types.is_nested(kind):
         # Arrow has no dictionaries of lists and maps.
-        column = pa.array([None if v is None else repr(v) for v in column.to_pylist()], pa.large_string())
+        column = pa.array([None if v is None else repr(v) for v in numbered_values(column)], pa.large_string())
     encoded = column.dictionary_encode(null_encoding="encode")
     return encoded.indices.to_numpy().astype(np.int64), max(1, len(encoded.dictionary))
 

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from headwater.changelog.accumulate import Accumulator
 from headwater.changelog.aggregate import ROWS, AggregateOperator
 from headwater.changelog.columns import flat, widen
-from headwater.changelog.identity import take_table
 from headwater.changelog.kinds import KIND, KIND_TYPE
 from headwater.changelog.operator import State, Time
 from headwater.changelog.ordered_values import Collected, OrderedMultiset, order_of
 from headwater.changelog.results import AggregateResult
+from headwater.dates import dated_values
 from headwater.errors import JobError
 from headwater.state.table import TableSpec
 
@@ -87,7 +87,7 @@ class MaterializeOperator:
     def _refuse_conflicts(self, changes: pa.Table) -> None:
         several = np.flatnonzero(pc.greater(flat(changes, _COUNT), 1).to_numpy(zero_copy_only=False))
         if len(several):
-            (key,) = take_table(changes.select(self.keys.names), several[:1]).to_pylist()
+            key = {name: dated_values(flat(changes, name).take(pa.array(several[:1])))[0] for name in self.keys.names}
             raise JobError(
                 f"Table '{self.table}' has several rows with one primary key.",
                 detail=", ".join(f"{name} = {value!r}" for name, value in key.items()),

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.changelog.columns import Bools, Ints, flat
+from headwater.dates import numbered_values
 
 __all__ = ["Ordered", "SortKey", "order_rows", "sort_keys", "sortable_floats"]
 
@@ -167,7 +168,7 @@ def _ranks(column: pa.Array) -> Ints:
 
 def _ranks_of_objects(column: pa.Array) -> Ints:
     """Lists, maps and rows, element by element. Arrow has no order for them; Python's tuples do."""
-    values = [_comparable(value) for value in column.to_pylist()]
+    values = [_comparable(value) for value in numbered_values(column)]
     place = {value: number for number, value in enumerate(sorted(set(values)))}
     return np.array([place[value] for value in values], dtype=np.int64)
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headwater.catalog.connector import CONNECTOR, Accepts, Connector
-from headwater.connectors.printed_values import printer, python_values
+from headwater.connectors.printed_values import printer
 from headwater.connectors.runtime import Renderer, RuntimeContext, Sink
+from headwater.dates import numbered_values
 from headwater.options.base import Option
 from headwater.options.problems import Problem
 from headwater.options.types import BOOL, INT, STRING
@@ -99,7 +100,7 @@ class _Lines:
         prefix = f"{prefix}> " if prefix else ""
         printers = {name: printer(kind) for name, kind in self.types.items()}
         for batch in batches:
-            columns = {name: python_values(batch.column(name)) for name in batch.schema.names}
+            columns = {name: numbered_values(batch.column(name)) for name in batch.schema.names}
             kinds = columns.pop(KIND, None) or [INSERT] * batch.num_rows
             columns_shown = [map(printers[name], values) for name, values in columns.items()]
             lines = (

@@ -4,41 +4,18 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headwater.changelog.kinds import INSERT, SHORT_NAMES
+from headwater.dates import date_text
 from headwater.sql.types import SqlType
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+__all__ = ["printer"]
 
-__all__ = ["printer", "python_values"]
-
-Printer = Callable[[Any], str]  # of one of the `python_values`
+Printer = Callable[[Any], str]  # of one of the `numbered_values`
 
 _MIDNIGHT = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - only its time of day is used
-_FIRST_DAY = -719_162  # 0001-01-01
-_DAYS_OF_400_YEARS = 146_097
 _DAY = 86_400_000_000
-
-
-def python_values(column: pa.Array) -> list[Any]:
-    """As the printers take them: dates and timestamps are the numbers that Arrow has."""
-    return column.cast(_without_times(column.type)).to_pylist()  # type: ignore[no-any-return]
-
-
-def _without_times(kind: pa.DataType) -> pa.DataType:
-    import pyarrow as pa
-
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return pa.int64() if pa.types.is_timestamp(kind) else pa.int32()
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_without_times(field.type)) for field in kind])
-    if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_without_times(kind.value_type)))
-    if pa.types.is_map(kind):
-        return pa.map_(_without_times(kind.key_type), kind.item_field.with_type(_without_times(kind.item_type)))
-    return kind
 
 
 def printer(kind: SqlType) -> Printer:
@@ -66,24 +43,16 @@ def _bytes(value: bytes) -> str:
     return f"[{', '.join(str(byte - 256 if byte > 127 else byte) for byte in value)}]"
 
 
-def _date(days: int) -> str:
-    """Any day that Spark knows: Python's dates end with the year 9999."""
-    cycles, place = divmod(days - _FIRST_DAY, _DAYS_OF_400_YEARS)
-    day = dt.date.fromordinal(place + 1)
-    year = day.year + 400 * cycles
-    return f"{year:04d}{day:-%m-%d}" if 0 <= year <= 9999 else f"{year:+05d}{day:-%m-%d}"
-
-
 def _timestamp(micros: int) -> str:
     days, rest = divmod(micros, _DAY)
-    return f"{_date(days)}T{_clock(rest)}"
+    return f"{date_text(days)}T{_clock(rest)}"
 
 
 def _instant(micros: int) -> str:
     """Unlike the other two, it always has its seconds."""
     days, rest = divmod(micros, _DAY)
     time = _time_of(rest)
-    return f"{_date(days)}T{time:%H:%M:%S}{_fraction(time)}Z"
+    return f"{date_text(days)}T{time:%H:%M:%S}{_fraction(time)}Z"
 
 
 def _time(millis: int) -> str:
@@ -140,7 +109,7 @@ _SCALARS: dict[str, Printer] = {
     "BINARY": _bytes,
     "VARBINARY": _bytes,
     "BYTES": _bytes,
-    "DATE": _date,
+    "DATE": date_text,
     "TIME": _time,
     "TIMESTAMP": _timestamp,
     "TIMESTAMP_LTZ": _instant,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from headwater.dates import dated_values
 from headwater.protocol.records import StateFiles
 from headwater.sql.reserved_columns import is_reserved
 
@@ -62,6 +63,7 @@ def _reported(reports: Mapping[tuple[str, ...], Any]) -> Iterator[tuple[str, int
 def shown_rows(rows: Any) -> list[str]:
     """The first few of an Arrow table, for people: without the planner's own columns."""
     names = [name for name in rows.column_names if not is_reserved(name)]
-    found = rows.slice(0, _SHOWN_ROWS).select(names).to_pylist()
-    strings = [", ".join(f"{name} = {value!s}" for name, value in row.items()) for row in found]
+    first = rows.slice(0, _SHOWN_ROWS)
+    columns = [[f"{name} = {value!s}" for value in dated_values(first.column(name))] for name in names]
+    strings = [", ".join(row) for row in zip(*columns, strict=True)]
     return [text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…" for text in strings]

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headwater.connectors.printed_values import printer, python_values
+from headwater.connectors.printed_values import printer
+from headwater.dates import numbered_values
 from headwater.sql.parser import parse_type
 
 BERLIN = dt.timezone(dt.timedelta(hours=1))
@@ -56,7 +57,7 @@ MAPS = {"MAP<STRING, FLOAT>": pa.map_(pa.string(), pa.float32()), "MULTISET<TIME
     ],
 )
 def test_a_value_is_written_as_flink_does(kind: str, value: Any, text: str) -> None:
-    [read] = python_values(pa.array([value], MAPS.get(kind)))
+    [read] = numbered_values(pa.array([value], MAPS.get(kind)))
     assert printer(parse_type(kind))(read) == text
 
 
@@ -85,4 +86,4 @@ def test_days_that_python_does_not_know(day: int, text: str) -> None:
         ("ARRAY<ROW<d DATE, t TIMESTAMP(6)>>", lists, f"[+I[{text}, {text}T00:00:00.000001]]"),
         ("MAP<STRING, TIMESTAMP_LTZ(6)>", maps, f"{{k={text}T00:00:00.000001Z}}"),
     ):
-        assert printer(parse_type(kind))(python_values(column)[0]) == wanted
+        assert printer(parse_type(kind))(numbered_values(column)[0]) == wanted
