@@ -72,19 +72,19 @@ def _lines(query: QueryResult, form: RowFormat, mode: str, most: int | None) -> 
 
     columns = query.columns
     if form is RowFormat.table and (mode == "changelog" or not query.bounded):
-        return (text.change_line(change, columns) for change in query.changes())
+        return (text.change_line(change, columns) for change in query.shown_changes())
     if form is RowFormat.table:
         room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        return text.table_lines(columns, query.rows(), most, room)
+        return text.table_lines(columns, query.shown_rows(), most, room)
     if form is RowFormat.json:
-        return text.json_text(columns, query.rows())
+        return text.json_text(columns, query.shown_rows())
     if query.updating and not query.bounded:
         write_changes = text.csv_changes if form is RowFormat.csv else text.json_changes
-        return write_changes(columns, query.changes())
+        return write_changes(columns, query.shown_changes())
     write = text.csv_lines if form is RowFormat.csv else text.json_lines
     if query.updating or query.query.order:
-        return write(columns, query.rows())
-    return write(columns, (change.row for change in query.changes()))  # which holds no more than it must
+        return write(columns, query.shown_rows())
+    return write(columns, (change.row for change in query.shown_changes()))  # which holds no more than it must
 
 
 def _show_live(query: QueryResult, stopped: Callable[[], bool]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headwater.changelog.kinds import DELETE, KIND, UPDATE_BEFORE
+from headwater.dates import numbered_values
 from headwater.errors import ResultTooLargeError
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class HeldRows:
     def _change(self, batch: pa.RecordBatch) -> None:
         """A row that is replaced within a batch keeps its place, so that a screen does not jump."""
         emptied = []
-        columns = [batch.column(name).to_pylist() for name in self._schema.names]
+        columns = [numbered_values(batch.column(name)) for name in self._schema.names]
         for kind, *row in zip(kinds_of(batch), *columns, strict=True):
             raw = tuple(row)
             key = self._key_of(raw)
@@ -121,7 +122,7 @@ def _sorted(table: pa.Table, order: Sequence[Ordering]) -> list[int]:
     """By one column after the other, the last first: sorting keeps the order of what is equal."""
     places = list(range(table.num_rows))
     for part in reversed(order):
-        values = table.column(part.column).to_pylist()
+        values = numbered_values(table.column(part.column))
         ranked = [_rank(value, part) for value in values]
         # Column by column from the last, because reverse=True keeps the sort stable and a tuple could not have one
         # direction per column.

@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headwater.changelog.kinds import INSERT, KIND, SHORT_NAMES
+from headwater.dates import FarTime, check_for_pandas, dated_values
 from headwater.errors import JobError
 from headwater.results.materialized import HeldRows, final, kinds_of
 from headwater.results.values import python_values
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["Change", "QueryResult", "Row"]
 
 Row = tuple[Any, ...]
+
+_ValuesOf = Callable[["pa.Array", "Column"], list[Any]]
 
 _POLL = 0.05
 # A query that does not end counts as caught up if nothing has come for so long.
@@ -94,15 +98,19 @@ class QueryResult:
     def changes(self) -> Iterator[Change]:
         """Every change as it comes; those of a query that only inserts are all +I. With ORDER BY or LIMIT, a query that
         ends has its rows as +I, in order, when it has ended. They can be read once."""
-        # There is one channel: changes that somebody has taken are gone, and half of them would be a wrong result.
-        if self._iterated or self._filling is not None:
-            raise JobError("The changes of this query have been read.", hint="Run the query again.")
-        self._iterated = True
-        return self._final_changes() if self.query.bounded and self.query.cut_at_end else self._changes()
+        return self._changes_once(_python_row_values)
+
+    def shown_changes(self) -> Iterator[Change]:
+        """The `changes`, with a FarTime where Python does not know a year."""
+        return self._changes_once(_shown_values)
 
     def rows(self) -> list[Row]:
         """The rows of the result. Of a query that ends, when it has ended; else those as of now."""
-        return rows_of(self._table(), self.columns)
+        return _rows_of(self._table(), self.columns, _python_row_values)
+
+    def shown_rows(self) -> list[Row]:
+        """The `rows`, with a FarTime where Python does not know a year."""
+        return _rows_of(self._table(), self.columns, _shown_values)
 
     def to_arrow(self) -> pa.Table:
         """The rows as a table of Arrow."""
@@ -116,13 +124,17 @@ class QueryResult:
 
     def to_pandas(self) -> pd.DataFrame:
         """The rows as a DataFrame of pandas."""
-        return self.to_arrow().to_pandas()
+        table = self.to_arrow()
+        for column in self.columns:
+            for chunk in table.column(column.name).chunks:
+                check_for_pandas(chunk, partial(_refuse, column.name))
+        return table.to_pandas()
 
     def show(self, rows: int = _SHOWN_ROWS) -> None:
         """Print the table, at most so many rows of it."""
         from headwater.results.text import print_table
 
-        print_table(self.columns, self.rows(), rows)
+        print_table(self.columns, self.shown_rows(), rows)
 
     def wait(self, timeout: float | None = None) -> bool:
         """True when the query has ended; raises its error if it failed."""
@@ -133,14 +145,14 @@ class QueryResult:
         return not thread.is_alive()
 
     def snapshot(self, first: int | None = None) -> tuple[list[Row], int]:
-        """The rows as of now, at least the first so many of them, and how many there are."""
+        """The `shown_rows` as of now, at least the first so many of them, and how many there are."""
         self._fill()
         with self._turn:
             if self._held is None:
                 return [], 0
             cut = self.query.cut_at_end
             count, table = self._held.count, self._held.table(None if cut else first)
-        rows = rows_of(final(table, self.query), self.columns)
+        rows = _rows_of(final(table, self.query), self.columns, _shown_values)
         return rows, len(rows) if cut else count
 
     def stop(self) -> None:
@@ -210,19 +222,27 @@ class QueryResult:
 
         return pa.schema([(column.name, pa.null()) for column in self.query.plan.columns])
 
-    def _changes(self) -> Iterator[Change]:
+    def _changes_once(self, values_of: _ValuesOf) -> Iterator[Change]:
+        # There is one channel: changes that somebody has taken are gone, and half of them would be a wrong result.
+        if self._iterated or self._filling is not None:
+            raise JobError("The changes of this query have been read.", hint="Run the query again.")
+        self._iterated = True
+        cut_at_end = self.query.bounded and self.query.cut_at_end
+        return self._final_changes(values_of) if cut_at_end else self._changes(values_of)
+
+    def _changes(self, values_of: _ValuesOf) -> Iterator[Change]:
         for batch in self._batches():
-            values = [python_values(batch.column(c.name).to_pylist(), c.type) for c in self.columns]
+            values = [values_of(batch.column(column.name), column) for column in self.columns]
             for kind, *row in zip(kinds_of(batch), *values, strict=True):
                 yield Change(SHORT_NAMES[kind], tuple(row))
 
-    def _final_changes(self) -> Iterator[Change]:
+    def _final_changes(self, values_of: _ValuesOf) -> Iterator[Change]:
         """Which rows are the first is known only when the last change has been read."""
         self._take()
         if self._error is not None:
             raise self._error
         if self._held is not None:
-            for row in rows_of(final(self._held.table(), self.query), self.columns):
+            for row in _rows_of(final(self._held.table(), self.query), self.columns, values_of):
                 yield Change(SHORT_NAMES[INSERT], row)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
@@ -251,6 +271,21 @@ class QueryResult:
         return None if chunk is None else pa.ipc.open_stream(chunk).read_next_batch()
 
 
-def rows_of(table: pa.Table, columns: Sequence[Column]) -> list[Row]:
-    values = [python_values(table.column(c.name).to_pylist(), c.type) for c in columns]
-    return list(zip(*values, strict=True))
+def _rows_of(table: pa.Table, columns: Sequence[Column], values_of: _ValuesOf) -> list[Row]:
+    return list(zip(*(values_of(table.column(column.name), column) for column in columns), strict=True))
+
+
+def _shown_values(values: pa.Array, column: Column) -> list[Any]:
+    return python_values(dated_values(values), column.type)
+
+
+def _python_row_values(values: pa.Array, column: Column) -> list[Any]:
+    return python_values(dated_values(values, partial(_refuse, column.name)), column.type)
+
+
+def _refuse(column: str, value: FarTime) -> None:
+    raise JobError(
+        f"Column '{column}' has {value}, which Python cannot hold.",
+        detail="Python's dates and timestamps are of the years 1 to 9999.",
+        hint="In the query, CAST(… AS STRING) makes text of it. to_arrow() has it as it is.",
+    )

@@ -61,18 +61,20 @@ class Results(list[Result]):
         return pa.table([pa.array(column, pa.string()) for column in columns], names=list(shown.header))
 
     def to_pandas(self) -> pd.DataFrame:
-        return self.to_arrow().to_pandas()
+        shown = self._shown()
+        return self.to_arrow().to_pandas() if shown.query is None else shown.query.to_pandas()
 
     def show(self, rows: int = 100) -> None:
         """Print the table, at most so many rows of it."""
         from headwater.results.text import print_table
 
         shown = self._shown()
-        if shown.header in _TEXTS:
+        if shown.query is not None:
+            shown.query.show(rows)
+        elif shown.header in _TEXTS:
             sys.stdout.write("\n".join([*(row[0] for row in shown.rows), ""]))
-            return
-        columns = shown.query.columns if shown.query is not None else _text_columns(shown.header)
-        print_table(columns, self.rows(), rows)
+        else:
+            print_table(_text_columns(shown.header), shown.rows, rows)
 
     def stop(self) -> None:
         """End the queries, not the jobs of INSERTs."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+from headwater.dates import FarTime
 from headwater.sql.types import SqlType
 
 __all__ = ["cell_text", "json_value", "python_values"]
@@ -59,6 +60,8 @@ def cell_text(value: Any, kind: SqlType) -> str:
             return f"x'{value.hex()}'"
         case dt.datetime() | dt.time():
             return _time_text(value, kind.precision or 0)
+        case FarTime(date, dt.time() as time):
+            return f"{date} {_time_text(time, kind.precision or 0)}"
         case list():
             return "[" + ", ".join(cell_text(v, _part(kind)) for v in value) + "]"
         case dict() if kind.name == "ROW":
@@ -83,7 +86,7 @@ def json_value(value: Any, kind: SqlType) -> Any:
             return number if Decimal(repr(number)) == value else format(value, "f")
         case bytes():
             return base64.b64encode(value).decode()
-        case dt.datetime() | dt.time():
+        case dt.datetime() | dt.time() | FarTime():
             return cell_text(value, kind)
         case dt.date() | dt.timedelta():
             return str(value)

@@ -29,11 +29,11 @@ class Answer:
     columns = (Column("n", INT),)
     query = SimpleNamespace(order=())
 
-    def rows(self) -> list[tuple[Any, ...]]:
+    def shown_rows(self) -> list[tuple[Any, ...]]:
         assert self.bounded, "a query without an end has no final rows"
         return [(2,)]
 
-    def changes(self) -> Iterator[Change]:
+    def shown_changes(self) -> Iterator[Change]:
         yield Change("+I", (1,))
         if self.updating:
             yield Change("-U", (1,))
