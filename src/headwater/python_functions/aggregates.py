@@ -68,7 +68,7 @@ class AccumulatorStep(Step):
     def _arguments(self, rows: pa.Array) -> list[Arguments]:
         if not self.arguments:
             return [()] * len(rows)
-        columns = [python_values(c, kind) for c, kind in zip(rows.flatten(), self.arguments, strict=True)]
+        columns = [python_values(c, kind, self._refuse) for c, kind in zip(rows.flatten(), self.arguments, strict=True)]
         return list(zip(*columns, strict=True))
 
     def _created(self) -> Any:
@@ -161,7 +161,9 @@ class AggregateStep(Step):
     def _evaluated(self, columns: Sequence[pa.Array], rows: int) -> pa.Array:
         (groups,), (kind,) = columns, self.arguments
         evaluate = self._accumulated if self.style == "row" else self._vectorised
-        found = [evaluate([row[: self.arity] for row in group or ()]) for group in python_values(groups, kind)]
+        found = [
+            evaluate([row[: self.arity] for row in group or ()]) for group in python_values(groups, kind, self._refuse)
+        ]
         return self._converted(found, self.result, columns)
 
     def _accumulated(self, rows: list[Sequence[Any]]) -> Any:

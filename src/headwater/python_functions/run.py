@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from headwater.dates import FarTime, check_for_pandas
 from headwater.errors import JobError
 from headwater.python_functions.load import add_paths, load_function
 from headwater.python_functions.values import arrow_type, python_values, to_arrow
@@ -139,7 +140,7 @@ class Step:
         raise NotImplementedError
 
     def _each_row(self, columns: Sequence[pa.Array], rows: int) -> list[Any]:
-        values = [python_values(c, kind) for c, kind in zip(columns, self.arguments, strict=True)]
+        values = [python_values(c, kind, self._refuse) for c, kind in zip(columns, self.arguments, strict=True)]
         function = self.function
         given = list(zip(*values, strict=True)) if values else [()] * rows
         # One event loop per chunk of rows: Spark calls this from a plain thread, again and again.
@@ -169,6 +170,14 @@ class Step:
     def _complete(self, result: Any) -> Any:
         return result
 
+    def _refuse(self, value: FarTime) -> Any:
+        raise JobError(
+            f"Function '{self.name}' cannot be given {value}.",
+            detail="Python's dates and timestamps are of the years 1 to 9999.",
+            hint=f"{self.name}(CASE WHEN YEAR(x) BETWEEN 1 AND 9999 THEN x END) gives it NULL; CAST(x AS STRING) "
+            "is text of any year.",
+        )
+
     def _failed(self, row: Sequence[Any], error: Exception, where: str = "") -> JobError:
         """`where` is the method, where it is not the one that everybody expects."""
         shown = ", ".join(repr(value) for value in row)
@@ -178,7 +187,10 @@ class Step:
 
     def _converted(self, results: list[Any], kind: SqlType, columns: Sequence[pa.Array]) -> pa.Array:
         def row_of(index: int) -> list[Any]:
-            return [python_values(c.slice(index, 1), k)[0] for c, k in zip(columns, self.arguments, strict=True)]
+            return [
+                python_values(c.slice(index, 1), k, self._refuse)[0]
+                for c, k in zip(columns, self.arguments, strict=True)
+            ]
 
         return self._results_of(results, kind, row_of)
 
@@ -212,7 +224,11 @@ class ValueStep(Step):
 
     def _vectorised(self, columns: Sequence[pa.Array]) -> pa.Array:
         """Types that Python and Arrow have both are handed over as they are."""
-        given = [column.to_pandas() for column in columns] if self.style == "pandas" else columns
+        given = columns
+        if self.style == "pandas":
+            for column in columns:
+                check_for_pandas(column, self._refuse)
+            given = [column.to_pandas() for column in columns]
         try:
             result = self.function(*given)
             kind = arrow_type(self.result)

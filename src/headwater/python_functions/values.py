@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from headwater.dates import FarTime, dated_values
 from headwater.sql.types import SqlType
 
 __all__ = ["Row", "arrow_type", "python_values", "to_arrow"]
@@ -82,10 +83,11 @@ def arrow_type(kind: SqlType) -> pa.DataType:
     raise TypeError(f"no Python values of type {kind}")
 
 
-def python_values(column: pa.Array, kind: SqlType) -> list[Any]:
-    """The values of an argument."""
+def python_values(column: pa.Array, kind: SqlType, refuse: Callable[[FarTime], Any]) -> list[Any]:
+    """The values of an argument. `refuse` raises for one that Python cannot hold."""
     convert = _reading(kind)
-    values = column.to_pylist()
+    # Spark labels the column with the session's time zone; a function always sees UTC.
+    values = dated_values(column, refuse, dt.timezone.utc)
     return values if convert is None else [None if value is None else convert(value) for value in values]
 
 
@@ -105,9 +107,6 @@ def _reading(kind: SqlType) -> Convert | None:
     """None where Arrow's own value is what a function expects."""
     if kind.name == "TIME":
         return _time
-    if kind.name == "TIMESTAMP_LTZ":
-        # Spark labels the column with the session's time zone; a function always sees UTC.
-        return lambda value: value.astimezone(dt.timezone.utc)
     if kind.name == "ROW":
         names = [f.name for f in kind.fields]
         parts = [_optional(_reading(f.type)) for f in kind.fields]

@@ -55,7 +55,7 @@ VALUES: list[tuple[str, Any, Any]] = [
 def test_values_go_to_python_and_back(sql: str, carried: Any, seen: Any) -> None:
     kind = parse_type(sql)
     column = pa.array([carried, None], arrow_type(kind))
-    assert python_values(column, kind) == [seen, None]
+    assert python_values(column, kind, str) == [seen, None]
     assert to_arrow([seen, None], kind).equals(column)
 
 
