@@ -19,6 +19,7 @@ from headwater.cli import (
     check,
     checkpoint,
     demo,
+    docs,
     doctor,
     fetch,
     init,
@@ -53,6 +54,7 @@ app.command("check")(check.check)
 app.command("explain")(check.explain)
 app.command("modernize")(modernize.modernize)
 app.command("options")(options.options)
+app.command("docs")(docs.docs)
 app.command("test")(test_.play_cases)
 app.command("demo")(demo.demo)
 app.command("init")(init.init)

@@ -320,8 +320,8 @@ class _Relations:
         return lateral_rows(self.builder, self.named, tree, left, taken)
 
 
-_LIMITS = "docs/limits.md lists what queries can do."
-_INSTEAD = "docs/coming-from-flink.md says what to do instead."
+_LIMITS = "'headwater docs limits' lists what queries can do."
+_INSTEAD = "'headwater docs coming-from-flink' says what to do instead."
 _ONE = Expr("1", INT.not_null(), frozenset(), "1")
 _ONE_ROW = n.Values((n.Column("__hw_one", _ONE.type),), ((_ONE,),))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Overs"]
 
 _NAMED = ("FIRST_VALUE", "LAST_VALUE", "LAG", "LEAD")
-_WITHOUT = "Aggregate in a query with GROUP BY, and join it; docs/limits.md lists what queries can do."
+_WITHOUT = "Aggregate in a query with GROUP BY, and join it; 'headwater docs limits' lists what queries can do."
 _TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ")
 
 Definition = tuple[n.Key, tuple[n.SortColumn, ...]]

@@ -72,13 +72,13 @@ def no_table_function(call: exp.Expr, locate: Locate) -> SqlError:
     """For a call in FROM that is none of those above, and none of the user's."""
     name = function_name(call)
     if name in _OF_FLINK:
-        hint = "docs/limits.md lists what queries can do."
+        hint = "'headwater docs limits' lists what queries can do."
         return SqlError(f"The table function {name} is not supported.", position=locate(call), hint=hint)
     hint = did_you_mean(name, WINDOW_FUNCTIONS)
     if not is_unknown(name):
         hint = f"{name} gives a value for each row: it stands in SELECT."
-    hint = hint or f"CREATE FUNCTION {name.lower()} AS 'module.function' LANGUAGE PYTHON: see docs/functions-python.md."
-    return SqlError(f"There is no table function {name}.", position=locate(call), hint=hint)
+    how = f"CREATE FUNCTION {name.lower()} AS 'module.function' LANGUAGE PYTHON: see 'headwater docs functions-python'."
+    return SqlError(f"There is no table function {name}.", position=locate(call), hint=hint or how)
 
 
 def window_table(

@@ -42,7 +42,7 @@ def test_it_is_refused_by_name(query: str, what: str, at: str) -> None:
         ("SELECT x, 1 FROM log_, LATERAL TABLE(f(who)) AS u (x)", "There is no table function F.", "LANGUAGE PYTHON"),
         ("SELECT x, 1 FROM TABLE(UPPER('a')) AS u (x)", "There is no table function UPPER.", "it stands in SELECT"),
         ("SELECT 1, 1 FROM TABLE(TUMBL(TABLE log_, 1))", "There is no table function TUMBL.", "Did you mean 'TUMBLE'?"),
-        ("SELECT f(who), COUNT(*) FROM log_ GROUP BY n", "Unknown function F", "docs/functions-python.md"),
+        ("SELECT f(who), COUNT(*) FROM log_ GROUP BY n", "Unknown function F", "headwater docs functions-python"),
         ("SELECT n, LISTAG(who) FROM log_ GROUP BY n", "Unknown function LISTAG", "Did you mean LISTAGG?"),
     ],
 )

@@ -105,7 +105,7 @@ def test_python_files_name_more_places(tmp_path: Path) -> None:
         (
             "CREATE TEMPORARY SYSTEM FUNCTION f AS 'com.acme.F' LANGUAGE JAVA USING JAR '/x.jar'",
             "A function in Java cannot be used",
-            "docs/functions-python.md",
+            "headwater docs functions-python",
         ),
         ("CREATE FUNCTION f AS 'a.B' LANGUAGE SCALA", "A function in Scala cannot be used", "LANGUAGE PYTHON"),
         ("CREATE FUNCTION f AS 'F' LANGUAGE PYTHON", "'F' does not name a function.", "'module.function'"),

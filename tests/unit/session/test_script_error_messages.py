@@ -56,7 +56,11 @@ def test_columns_of_a_window_are_shown_as_what_they_are() -> None:
         ("INSERT INTO lines SELECT who FORM orders", "Unexpected 'FORM'", "Did you mean FROM?"),
         ("INSERT INTO lines SELECT who FROM orders WERE id = 1", "Unexpected 'WERE'", "Did you mean WHERE?"),
         ("INSERT INTO lines SELECT who FROM orders GRUOP BY who", "Unexpected 'GRUOP'", "Did you mean GROUP BY?"),
-        ("SELECT * FROM orders MATCH_RECOGNIZE (PATTERN (a))", "MATCH_RECOGNIZE is not supported", "docs/limits.md"),
+        (
+            "SELECT * FROM orders MATCH_RECOGNIZE (PATTERN (a))",
+            "MATCH_RECOGNIZE is not supported",
+            "headwater docs limits",
+        ),
         ("SELECT who FROM orders # all of them", "Unexpected '#'", ""),
         ("SELECT who FROM orders)", "Unexpected ')'", ""),
         ("SELECT SOURCE_WATERMARK() FROM orders", "SOURCE_WATERMARK is not supported", "INTERVAL '5' SECOND"),
@@ -75,8 +79,12 @@ def test_columns_of_a_window_are_shown_as_what_they_are() -> None:
             "TUMBLE_START needs TUMBLE(…) with the same arguments in GROUP BY",
             "window_start",
         ),
-        ("SELECT NTILE(4) OVER (ORDER BY at) FROM orders", "NTILE with OVER is not supported here", "docs/sql.md"),
-        ("SELECT PERCENTILE(price, 0.5) FROM orders", "PERCENTILE is not supported", "docs/functions-python.md"),
+        (
+            "SELECT NTILE(4) OVER (ORDER BY at) FROM orders",
+            "NTILE with OVER is not supported here",
+            "headwater docs sql",
+        ),
+        ("SELECT PERCENTILE(price, 0.5) FROM orders", "PERCENTILE is not supported", "headwater docs functions-python"),
         ("SELECT LAG(price) FROM orders", "LAG needs OVER (…)", "OVER (ORDER BY …)"),
         (
             "CREATE TABLE c (a INT) WITH (connector = 'print')",

@@ -96,7 +96,7 @@ def _refuse(compiler: Compiler, node: exp.Expr, nulls: Nulls) -> AggregateCall:
             raise compiler.error(node, f"{nulls} NULLS is not supported")
         raise compiler.error(node, f"{called_name(node)} is not an aggregate and takes no FILTER")
     raise compiler.error(
-        node, f"{str(node.key).upper()} is not supported", hint="docs/functions.md lists all aggregates."
+        node, f"{str(node.key).upper()} is not supported", hint="'headwater docs functions' lists all aggregates."
     )
 
 

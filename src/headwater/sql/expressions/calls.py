@@ -56,7 +56,12 @@ _NOT_HERE = {
     "TRY_PARSE_JSON": _NO_VARIANT,
 }
 """Functions of Flink, and what to do without them."""
-_OTHER_AGGREGATES = "docs/functions.md lists all aggregates; docs/functions-python.md says how to write another one."
+_OTHER_AGGREGATES = (
+    "'headwater docs functions' lists all aggregates; 'headwater docs functions-python' says how to write another one."
+)
+_OTHER_FUNCTIONS = (
+    "'headwater docs functions' lists all functions, and 'headwater docs functions-python' says how to write others."
+)
 _TRIMS = {"BOTH": "TRIM", "LEADING": "LTRIM", "TRAILING": "RTRIM"}
 
 
@@ -108,8 +113,7 @@ def unknown_function(name: str) -> tuple[str, str]:
         return f"{name} is not supported", _NOT_HERE[name]
     near = get_close_matches(name, [*REGISTRY.functions, *SPECIAL_CALLS, *NAMED_AGGREGATES], n=1, cutoff=0.65)
     found = f"Did you mean {near[0]}? " if near else ""
-    hint = f"{found}docs/functions.md lists all functions, and docs/functions-python.md says how to write others."
-    return f"Unknown function {name}", hint
+    return f"Unknown function {name}", f"{found}{_OTHER_FUNCTIONS}"
 
 
 def _user_call(compiler: Compiler, node: ScalarCall) -> Expr:
@@ -206,7 +210,7 @@ def _aggregate_here(compiler: Compiler, node: exp.Expr) -> Expr:
 def _window_here(compiler: Compiler, node: exp.Expr) -> Expr:
     call = node.this.this if isinstance(node.this, exp.Filter) else node.this
     name = called_name(call) if isinstance(call, exp.Anonymous) else str(call.sql_name())
-    hint = "docs/sql.md lists the functions that OVER takes, in SELECT."
+    hint = "'headwater docs sql' lists the functions that OVER takes, in SELECT."
     raise compiler.error(node, f"{name} with OVER is not supported here", hint=hint)
 
 

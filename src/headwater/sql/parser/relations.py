@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RelationParser"]
 
-_LIMITS = "docs/limits.md lists what queries can do."
+_LIMITS = "'headwater docs limits' lists what queries can do."
 _QUALIFY = "Filter in a query around it: SELECT … FROM (SELECT *, ROW_NUMBER() OVER (…) AS n FROM t) WHERE n <= 1."
 _REFUSED = {
     "MATCH_RECOGNIZE": ("MATCH_RECOGNIZE is not supported", _LIMITS),

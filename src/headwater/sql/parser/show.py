@@ -36,9 +36,9 @@ _DETAILS = ("ESTIMATED_COST", "CHANGELOG_MODE", "JSON_EXECUTION_PLAN", "PLAN_ADV
 _NOT_DESCRIBED = {
     "CATALOG": "There is one catalog, default_catalog: SHOW CATALOGS.",
     "DATABASE": "A database is a name in front of names: SHOW TABLES FROM it.",
-    "FUNCTION": "docs/functions.md describes the built-in functions; SHOW USER FUNCTIONS lists others.",
+    "FUNCTION": "'headwater docs functions' describes the built-in functions; SHOW USER FUNCTIONS lists others.",
     "JOB": "SHOW JOBS lists the jobs of this session.",
-    "MODEL": "Models are not supported; see docs/limits.md.",
+    "MODEL": "Models are not supported; see 'headwater docs limits'.",
 }
 _LIKE = ("LIKE", "ILIKE")
 SHOWN = tuple(" ".join(words) for words in _SHOWN)

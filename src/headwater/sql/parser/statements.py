@@ -23,7 +23,7 @@ __all__ = ["StatementParser"]
 
 _NO_JARS = (
     "no Java is loaded. The connectors and formats are built in, and functions are written in Python "
-    "(docs/functions-python.md). A jar for Spark itself is given with --conf spark.jars=…"
+    "('headwater docs functions-python'). A jar for Spark itself is given with --conf spark.jars=…"
 )
 _CONFLICTS = ("NOTHING", "ERROR", "DEDUPLICATE")
 # With spaces inside, only what cannot be the next statement for want of a ';'.

@@ -24,7 +24,7 @@ _OVERWRITABLE = frozenset({"OPTIONS", "GENERATED", "METADATA", "WATERMARKS"})
 _CLAUSES = "(columns), COMMENT, PARTITIONED BY, WITH, LIKE or AS"
 _OTHER_KINDS = {
     "CATALOG": "There is one catalog, default_catalog. Tables are created by the script that uses them.",
-    "MODEL": "Models are not supported; see docs/limits.md.",
+    "MODEL": "Models are not supported; see 'headwater docs limits'.",
     "MATERIALIZED": "Write CREATE TABLE … WITH (…) AS SELECT …: its topic is kept up to date as long as the job runs.",
 }
 

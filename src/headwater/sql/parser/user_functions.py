@@ -11,7 +11,7 @@ __all__ = ["UserFunctionParser"]
 
 _PORT = (
     "No Java is loaded. Write the function in Python and create it with AS 'module.function' LANGUAGE PYTHON: see "
-    "docs/functions-python.md. SHOW FUNCTIONS lists what is built in."
+    "'headwater docs functions-python'. SHOW FUNCTIONS lists what is built in."
 )
 _LANGUAGES = ("PYTHON", "JAVA", "SCALA")
 
