@@ -3,7 +3,8 @@
 `SparkSession._jvm` and `DataFrame._jdf` lead from Python to Spark's own classes. They exist with the classic session
 alone: under Spark Connect there is no JVM to talk to, and everything here would fail. Of Spark's classes
 `execution.prepared` uses the methods that it lists, `execution.lowering.base` SparkPlan.outputPartitioning, and
-`planned_once` LogicalQueryStage, which adaptive execution made for itself. A release that renames any of this breaks
+`planned_once` LogicalQueryStage, which adaptive execution made for itself; of its context `events_seen` uses
+LiveListenerBus.waitUntilEmpty. A release that renames any of this breaks
 the start of every job; `tests/unit/execution/test_prepared.py`, `test_spark_internals.py` and `test_jvm.py` notice it
 first.
 """
@@ -17,6 +18,8 @@ from contextlib import contextmanager
 from subprocess import Popen
 from typing import TYPE_CHECKING, Any
 
+from py4j.protocol import Py4JJavaError
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -24,6 +27,7 @@ __all__ = [
     "CONNECTION_FILE",
     "activate",
     "ended_jvm",
+    "events_seen",
     "executed_plan",
     "has_jvm",
     "is_classic",
@@ -106,6 +110,15 @@ def planned_once(frame: DataFrame) -> DataFrame:
     )
     rows = jvm(spark).org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, stage)
     return DataFrame(rows, spark)
+
+
+def events_seen(spark: SparkSession, seconds: float) -> bool:
+    """Whether Spark's listeners, its status tracker among them, have come to all that has happened until now."""
+    try:
+        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(int(seconds * 1000))
+    except Py4JJavaError:  # its TimeoutException
+        return False
+    return True
 
 
 def activate(spark: SparkSession) -> None:

@@ -80,7 +80,7 @@ def test_what_is_wrong_has_a_place(invoke: Invoke, script: Path) -> None:
     script.write_text(OLD.replace("0.11", "0.9"), encoding="utf-8")
     said = invoke("modernize", script.name, *VAR)
     assert (said.code, said.out) == (1, "")
-    assert "cars.sql:1:1" in said.err
+    assert "cars.sql:2:31" in said.err
     assert "'0.9' is not one of 0.10, 0.11, universal." in said.err
 
 

@@ -6,9 +6,8 @@ its metrics). What differs from batch to batch reaches the tasks by local proper
 executes.
 
 This is the one place that uses methods of Spark's internal classes: SparkPlan.clone, execute and executeToIterator,
-CollectMetricsExec.collect, ReuseExchangeAndSubquery, LiveListenerBus.waitUntilEmpty.
-`tests/unit/execution/test_prepared.py` notices if a release of Spark changes them. How Python reaches them is in
-`spark_internals`.
+CollectMetricsExec.collect, ReuseExchangeAndSubquery. `tests/unit/execution/test_prepared.py` notices
+if a release of Spark changes them. How Python reaches them is in `spark_internals`.
 """
 
 from __future__ import annotations
@@ -20,11 +19,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.errors import JobError
-from headwater.spark_internals import activate, executed_plan, jvm
+from headwater.spark_internals import activate, events_seen, executed_plan, jvm
 
 __all__ = ["Metrics", "PreparedPlan", "Stopwatch", "chunks", "count", "spark_jobs"]
 
@@ -144,10 +142,8 @@ def _await_end_of_tasks(spark: SparkSession, group: str) -> None:
     queue, and may be behind. 3. Wait for the end of the tasks."""
     deadline = time.monotonic() + TASKS_END_SECONDS
     spark.sparkContext.cancelJobGroup(group)  # 1
-    try:
-        spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(int(TASKS_END_SECONDS * 1000))  # 2
-    except Py4JJavaError:
-        raise _not_ended() from None
+    if not events_seen(spark, TASKS_END_SECONDS):  # 2
+        raise _not_ended()
     while _is_active(spark, group):  # 3
         if time.monotonic() > deadline:
             raise _not_ended()
