@@ -69,7 +69,7 @@ bench-formats: setup ## encoding and decoding of every format beside Flink's; ab
 bench-delivery: setup ## throughput of exactly-once beside at-least-once; a few minutes
 	$(BIN)/python benchmarks/delivery.py
 
-bench-state: setup ## a job with a state of 100 million pairs, in workers of 1 GiB; some ten minutes
+bench-state: setup ## a job with a state of 100 million pairs, in workers of less than 1 GiB; three minutes
 	$(BIN)/python benchmarks/state_size.py
 
 bench-operators: $(VENV)/.package ## 1,000 changes on operators with small and large state; two minutes
